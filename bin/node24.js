@@ -1,0 +1,38 @@
+#!/usr/bin/env node
+// `node bin/node24.js <node arguments>`: runs them on Node 24 or newer. npm scripts go through here.
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+
+const REQUIRED_MAJOR = 24
+
+export function runOnNode24(nodeArguments) {
+  const child = spawn(findNode(), nodeArguments, { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', (error) => {
+    console.error(`Node could not be started: ${error.message}`)
+    process.exit(1)
+  })
+  child.on('exit', (code, signal) => {
+    if (signal) {
+      process.removeAllListeners(signal)
+      process.kill(process.pid, signal)
+    } else process.exit(code ?? 1)
+  })
+}
+
+function findNode() {
+  if (Number(process.versions.node.split('.')[0]) >= REQUIRED_MAJOR) return process.execPath
+  const packageName = `node-${process.platform}-${process.arch}`
+  try {
+    return createRequire(import.meta.url).resolve(`${packageName}/bin/node`)
+  } catch {
+    console.error(
+      `Penstock needs Node ${REQUIRED_MAJOR} or newer; this is ${process.version} and npm has not installed ${packageName}. ` +
+        `Run "npm ci" without --omit=optional, or install Node ${REQUIRED_MAJOR}.`,
+    )
+    process.exit(1)
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) runOnNode24(process.argv.slice(2))
