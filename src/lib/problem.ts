@@ -1,35 +1,179 @@
 // The one error a caller may see. Everything that is not a Problem is answered as `internal`, with a fixed sentence,
 // so that no foreign message (which may quote a secret, a host or a body) ever leaves.
 
-/** Every problem a caller can meet: its status, and a title that never changes. `docs/errors.md` explains each one. */
+interface ProblemEntry {
+  status: number
+  /** Never changes. */
+  title: string
+  /** What it means and what to do, for the documentation. */
+  help: string
+  /** A sentence as a caller gets it. */
+  example: string
+}
+
+/** Every problem a caller can meet. `docs/errors.md` and the pages at `/problems` are made of this table. */
 export const problems = {
-  invalid_json: { status: 400, title: 'The body is not acceptable JSON' },
-  invalid_body: { status: 400, title: 'The body does not fit' },
-  invalid_path: { status: 400, title: 'An id in the path is malformed' },
-  invalid_query: { status: 400, title: 'The query does not fit' },
-  invalid_header: { status: 400, title: 'A header does not fit' },
-  invalid_request: { status: 400, title: 'The request is not acceptable HTTP' },
-  nothing_to_update: { status: 400, title: 'The body changes nothing' },
-  source_not_validated: { status: 400, title: 'The source could not be validated' },
-  unusual_endpoint_id: { status: 400, title: 'The id does not look like one of the provider' },
-  unauthorized: { status: 401, title: 'The credentials are missing or wrong' },
-  role_not_allowed: { status: 403, title: 'The role of the key does not allow this' },
-  address_not_allowed: { status: 403, title: 'The key may not be used from this address' },
-  route_not_found: { status: 404, title: 'There is nothing at this path' },
-  not_found: { status: 404, title: 'The resource was not found' },
-  method_not_allowed: { status: 405, title: 'The method is not offered here' },
-  last_admin: { status: 409, title: 'An organization keeps at least one admin' },
-  private_endpoint_exists: { status: 409, title: 'The private endpoint exists with another description' },
-  idempotency_key_reused: { status: 409, title: 'The idempotency key was used for another request' },
-  idempotency_key_in_use: { status: 409, title: 'A request with this idempotency key is still running' },
-  version_mismatch: { status: 412, title: 'The resource has changed' },
-  body_too_large: { status: 413, title: 'The body is too large' },
-  unsupported_media_type: { status: 415, title: 'The body is not JSON' },
-  too_many_requests: { status: 429, title: 'The rate limit of the key is used up' },
-  too_many_failed_authentications: { status: 429, title: 'Too many failed authentications' },
-  internal: { status: 500, title: 'Something went wrong on our side' },
-  unavailable: { status: 503, title: 'Penstock cannot do this right now' },
-} as const
+  invalid_json: {
+    status: 400,
+    title: 'The body is not acceptable JSON',
+    help: 'The body is empty, is not UTF-8, or is not JSON as RFC 8259 defines it; or it has a repeated key, the key `__proto__`, a NUL character, half of a surrogate pair, an integer beyond 2^53, or more than 32 levels. The sentence says where. Nothing was changed.',
+    example: 'the body is not valid JSON at line 1, column 9: expected a value',
+  },
+  invalid_body: {
+    status: 400,
+    title: 'The body does not fit',
+    help: 'Every field that is wrong is named, all at once: unknown, of the wrong type, out of bounds, one that cannot be changed, or one that does not go with the others. Correct them all and send the request again. Nothing was changed.',
+    example: 'role must be one of admin, developer, not "owner"',
+  },
+  invalid_path: {
+    status: 400,
+    title: 'An id in the path is malformed',
+    help: 'Ids of organizations, users, services and pipes are uuids. Copy the id again.',
+    example: 'userId must be a uuid, not "amara"',
+  },
+  invalid_query: {
+    status: 400,
+    title: 'The query does not fit',
+    help: 'A query parameter is unknown, repeated or has a value that is not allowed.',
+    example: 'strict must be a boolean, not "yes"',
+  },
+  invalid_header: {
+    status: 400,
+    title: 'A header does not fit',
+    help: 'A header that may come once came twice, or `If-Match` or `Idempotency-Key` is malformed.',
+    example: 'If-Match must be * or entity tags in quotes, as the ETag header gave them',
+  },
+  invalid_request: {
+    status: 400,
+    title: 'The request is not acceptable HTTP',
+    help: 'The request is not valid HTTP/1.1, did not arrive within its time limit, or its URL or headers are too long.',
+    example: 'the URL is longer than 2048 bytes',
+  },
+  nothing_to_update: {
+    status: 400,
+    title: 'The body changes nothing',
+    help: 'The body has no field that may be changed. An empty list, `null` and `false` are values; an empty object is not.',
+    example: 'the body has nothing to update; send at least one field that may be changed',
+  },
+  source_not_validated: {
+    status: 400,
+    title: 'The source could not be validated',
+    help: '`validateSamples` was asked for and the source could not be validated. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
+    example: 'source.validateSamples: samples of a kafka source cannot be validated yet; send false or leave it out',
+  },
+  unusual_endpoint_id: {
+    status: 400,
+    title: 'The id does not look like one of the provider',
+    help: 'With `?strict=true`, the id of a private endpoint must have the form that its cloud provider uses. Check the id, or leave `strict` out.',
+    example:
+      'id "vpce-1" does not look like an endpoint of aws, which is "vpce-" and 8 or 17 hex digits; send it without ?strict=true to use it all the same',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'The credentials are missing or wrong',
+    help: 'Every operation needs HTTP Basic authentication with the id and the secret of an API key. An unknown, wrong, disabled or expired key gets the same answer.',
+    example: 'send a valid API key: header "Authorization: Basic", key id as user name and key secret as password',
+  },
+  role_not_allowed: {
+    status: 403,
+    title: 'The role of the key does not allow this',
+    help: 'A key with the role `developer` may read everything and change nothing. Use a key with the role `admin`.',
+    example: 'Update organization member needs a key with the role admin; this key has the role developer',
+  },
+  address_not_allowed: {
+    status: 403,
+    title: 'The key may not be used from this address',
+    help: 'The key has an IP access list that does not have the address the request came from. Behind a proxy, the operator must name the proxy in `PENSTOCK_TRUSTED_PROXIES`.',
+    example: 'the key may not be used from 192.0.2.7; its IP access list does not have it',
+  },
+  route_not_found: {
+    status: 404,
+    title: 'There is nothing at this path',
+    help: 'No operation has this path. `GET /v1` describes them all, and `/docs` shows them.',
+    example: 'there is nothing at GET /v1/organisations; GET /v1 describes what there is',
+  },
+  not_found: {
+    status: 404,
+    title: 'The resource was not found',
+    help: 'There is nothing with this id in the organization of the key. What belongs to another organization is answered in the same way.',
+    example: 'pipe 4f6f2d7e-58a5-4e6c-9d5e-0d6d1f3c2b1a was not found in service 9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'The method is not offered here',
+    help: 'The path exists, but not with this method. The header `Allow` lists the methods that it has.',
+    example: 'PUT is not offered here; offered: GET, PATCH',
+  },
+  last_admin: {
+    status: 409,
+    title: 'An organization keeps at least one admin',
+    help: 'The member is the only admin of the organization and cannot stop being one. Make another member an admin first.',
+    example:
+      'member 7c9e6679-7425-40de-944b-e07fc1f90ae7 is the only admin of organization 1b4e28ba-2fa1-41d2-883f-0016d3cca427; make another member an admin first',
+  },
+  private_endpoint_exists: {
+    status: 409,
+    title: 'The private endpoint exists with another description',
+    help: 'The organization has an endpoint with this id and another description. Send the description it has.',
+    example:
+      'private endpoint vpce-0a1b2c3d4e5f67890 is already registered with the description "Analytics VPC"; send that description, or detach the endpoint first',
+  },
+  idempotency_key_reused: {
+    status: 409,
+    title: 'The idempotency key was used for another request',
+    help: 'Within 24 hours an `Idempotency-Key` stands for one request. Use a new key for a new request.',
+    example: 'the Idempotency-Key was used before for another request; use a new key for a new request',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    title: 'A request with this idempotency key is still running',
+    help: 'The first request with this `Idempotency-Key` has not been answered yet. Wait a moment and send it again: you get its answer.',
+    example: 'a request with this Idempotency-Key is still running; try again in a moment',
+  },
+  version_mismatch: {
+    status: 412,
+    title: 'The resource has changed',
+    help: 'The `If-Match` of the request is not the present `ETag`: somebody changed the resource since it was read. Read it again and repeat the change.',
+    example:
+      'If-Match does not fit: the resource has changed and its ETag is now "4.1"; read it again and repeat the change',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    help: 'A body may have 1 MiB.',
+    example: 'the body is larger than 1048576 bytes',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body is not JSON',
+    help: 'Send the body as `Content-Type: application/json` (or `application/merge-patch+json`), in UTF-8 and not compressed.',
+    example: 'send the body as application/json or application/merge-patch+json',
+  },
+  too_many_requests: {
+    status: 429,
+    title: 'The rate limit of the key is used up',
+    help: 'The operator has set a limit of requests per key. `Retry-After` says when to try again.',
+    example: 'the key may make 100 requests in 10 s; try again in 4 s',
+  },
+  too_many_failed_authentications: {
+    status: 429,
+    title: 'Too many failed authentications',
+    help: 'Too many requests with wrong credentials came from this address or for this key id. Wait a second; check the credentials.',
+    example: 'too many failed authentications; try again in a second',
+  },
+  internal: {
+    status: 500,
+    title: 'Something went wrong on our side',
+    help: 'A defect of Penstock. The log has the details under the request id; please report it.',
+    example: 'something went wrong on our side; the log has it under request 0b0f2a52-7c0f-4a6e-8f0c-6c2b1f2f9d11',
+  },
+  unavailable: {
+    status: 503,
+    title: 'Penstock cannot do this right now',
+    help: 'The database is away or full, or too much is waiting. Nothing was changed, unless the connection was lost while the change was being committed: send the request again with the same `Idempotency-Key`, and it is applied once.',
+    example: 'the database cannot be used right now; try again in a moment',
+  },
+} as const satisfies Record<string, ProblemEntry>
 
 export type ProblemCode = keyof typeof problems
 

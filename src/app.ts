@@ -1,0 +1,185 @@
+// The only place where the parts meet: configuration → database → HTTP.
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config.ts'
+import type { DatabaseEvents } from './database/database.ts'
+import { openPostgres } from './database/postgres.ts'
+import { openSqlite } from './database/sqlite-database.ts'
+import { readOperation } from './execute-operation.ts'
+import { ServerMetrics } from './http/metrics.ts'
+import { openApiDocument } from './http/openapi.ts'
+import { servePages } from './http/pages.ts'
+import { buildServer } from './http/server.ts'
+import { installationState } from './installation/installation.ts'
+import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
+import { addressAllowed, keyOpens } from './keys/key.ts'
+import { findKey } from './keys/store.ts'
+import { describeError, type Log } from './lib/log.ts'
+import { StartError } from './lib/start-error.ts'
+import { newMasterKeys, Vault } from './lib/vault.ts'
+import { operations } from './operations.ts'
+import { type PenstockDatabase, writes } from './writes.ts'
+
+export interface App {
+  server: FastifyInstance
+  database: PenstockDatabase
+  vault: Vault
+  /** Whether this Penstock has never been set up. */
+  isNew: boolean
+  /** Returns the base URL. */
+  listen(): Promise<string>
+  /** Stops accepting, finishes what is under way, closes the database. */
+  close(): Promise<void>
+}
+
+export interface AppOptions {
+  log: Log
+  /** Makes the master key when there is neither a key nor data. */
+  mayCreateKeys: boolean
+  /** The disk lied about what it keeps; what is under way has been answered. */
+  onFatal(): void
+}
+
+const forgetEveryMs = 3_600_000
+const drainMs = 10_000
+
+export async function openApp(config: Config, options: AppOptions): Promise<App> {
+  const { log } = options
+  const metrics = new ServerMetrics()
+  const storedKeys = readMasterKeys(prepareFolder(config))
+  const masterKeys = storedKeys ?? newMasterKeys()
+  const vault = new Vault(masterKeys)
+  const events: DatabaseEvents = {
+    onGroup: (figures) => metrics.observeGroup(figures),
+    onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
+    onFatal: () => setImmediate(options.onFatal),
+  }
+  const database: PenstockDatabase = config.databaseUrl
+    ? await openPostgres({ url: config.databaseUrl, writes, vault, events })
+    : await openSqlite({
+        file: join(config.dataFolder, 'penstock.db'),
+        writer: new URL(import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js', import.meta.url),
+        writerData: { masterKeys },
+        events,
+      })
+  let isNew: boolean
+  try {
+    isNew = await checkKeys(database, vault, config, storedKeys !== undefined)
+    if (isNew && !storedKeys && options.mayCreateKeys) writeMasterKeys(config.masterKeyFile, masterKeys)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+
+  const { reader } = database
+  const server = buildServer({
+    operations,
+    authenticate: async (keyId, secret, address) => {
+      const key = await findKey(reader, keyId)
+      if (!keyOpens(vault, key, secret, new Date().toISOString())) return undefined
+      const { id, organizationId, role, ipAccessList } = key!
+      return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
+    },
+    read: (request) => readOperation({ sql: reader, vault }, request),
+    write: (request) => database.write('writeOperation', request, request.caller.organizationId),
+    current: (operation, params) => operation.echo!.current({ sql: reader, vault }, params),
+    fingerprint: (text) => vault.fingerprint(text),
+    log,
+    metrics,
+    rateLimit: config.rateLimit,
+    trustedProxies: config.trustedProxies,
+  })
+  let closing = false
+  servePages(server, {
+    document: openApiDocument(operations),
+    ready: async () => {
+      if (closing) return false
+      await database.check()
+      return true
+    },
+    metrics: () => metrics.text(),
+  })
+  const forgetting = setInterval(() => {
+    database.write('forgetOldKeys', { now: new Date().toISOString() }, 'maintenance').catch((error: unknown) => {
+      log.warn('old idempotency records could not be removed', { error: describeError(error) })
+    })
+  }, forgetEveryMs)
+  forgetting.unref()
+
+  return {
+    server,
+    database,
+    vault,
+    isNew,
+    listen: () => listen(server, config),
+    close: async () => {
+      closing = true
+      clearInterval(forgetting)
+      const cut = setTimeout(() => server.server.closeAllConnections(), drainMs)
+      await server.close()
+      clearTimeout(cut)
+      await database.close()
+    },
+  }
+}
+
+/** Makes the data folder ours alone, and returns the path of the master key file. */
+function prepareFolder(config: Config): string {
+  const { dataFolder } = config
+  try {
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    if ((statSync(dataFolder).mode & 0o077) !== 0) chmodSync(dataFolder, 0o700)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StartError(
+      `The data folder ${dataFolder} cannot be used (${code}). Set PENSTOCK_DATA to a folder that this user may write.`,
+    )
+  }
+  return config.masterKeyFile
+}
+
+async function checkKeys(
+  database: PenstockDatabase,
+  vault: Vault,
+  config: Config,
+  hasKeyFile: boolean,
+): Promise<boolean> {
+  const state = await installationState(database.reader, vault)
+  if (state === 'wrong-key' && !hasKeyFile) {
+    throw new StartError(
+      `The master key file ${config.masterKeyFile} is missing, and the database has secrets sealed with it. Restore the file from your backup.`,
+    )
+  }
+  if (state === 'wrong-key') {
+    throw new StartError(
+      `The master key file ${config.masterKeyFile} does not belong to this database. Restore the file that the database was set up with.`,
+    )
+  }
+  return state === 'new'
+}
+
+async function listen(server: FastifyInstance, config: Config): Promise<string> {
+  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(config.host)
+  if (!isLoopback && !config.tlsInFront) {
+    throw new StartError(
+      `PENSTOCK_HOST=${config.host} can be reached from other machines, and API keys would cross the network in the clear. ` +
+        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true, or listen on 127.0.0.1.',
+    )
+  }
+  try {
+    await server.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const reasons: Record<string, string> = {
+      EADDRINUSE: `Port ${config.port} on ${config.host} is taken by another program. Set PENSTOCK_PORT to a free one.`,
+      EACCES: `Port ${config.port} may not be used by this user. Set PENSTOCK_PORT to one above 1023.`,
+      EADDRNOTAVAIL: `This machine has no address ${config.host}. Set PENSTOCK_HOST to one that it has.`,
+      ENOTFOUND: `PENSTOCK_HOST=${config.host} does not resolve.`,
+    }
+    throw new StartError(reasons[code ?? ''] ?? `Penstock cannot listen on ${config.host}:${config.port} (${code}).`)
+  }
+  const address = server.server.address()
+  const port = typeof address === 'object' && address ? address.port : config.port
+  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
+}

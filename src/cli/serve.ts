@@ -1,0 +1,71 @@
+// Runs an opened app until it is told to stop.
+import { type App, openApp } from '../app.ts'
+import type { Config } from '../config.ts'
+import { describeError, Log } from '../lib/log.ts'
+import { StartError } from '../lib/start-error.ts'
+
+const exitSoftware = 70
+const exitInputOutput = 74
+
+export interface Serving {
+  app: App
+  log: Log
+}
+
+export async function open(config: Config, options: { mayCreateKeys: boolean }): Promise<Serving> {
+  const log = new Log(config.logLevel)
+  const app = await openApp(config, {
+    log,
+    mayCreateKeys: options.mayCreateKeys,
+    onFatal: () => {
+      log.error('the disk failed to keep what was written; ending, because a retry could hide the loss')
+      log.flush()
+      setTimeout(() => process.exit(exitInputOutput), 50)
+    },
+  })
+  return { app, log }
+}
+
+export async function serve({ app, log }: Serving): Promise<string> {
+  let stopping = false
+  const stop = (signal: string): void => {
+    if (stopping) return
+    stopping = true
+    log.info('stopping', { reason: signal })
+    app.close().then(
+      () => process.exit(0),
+      () => process.exit(exitSoftware),
+    )
+  }
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+  const crash = (error: unknown): void => {
+    log.error('an error that nobody handled', { error: describeError(error) })
+    log.flush()
+    process.exit(exitSoftware)
+  }
+  process.on('unhandledRejection', crash)
+  process.on('uncaughtException', crash)
+  try {
+    const url = await app.listen()
+    log.info('listening', { reason: url })
+    return url
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}
+
+/** One clear sentence and a non-zero exit for what the user can mend; the trace only for what is our own mistake. */
+export async function orExplain(command: () => Promise<void>): Promise<void> {
+  try {
+    await command()
+  } catch (error) {
+    if (error instanceof StartError) {
+      console.error(error.message)
+      process.exit(1)
+    }
+    console.error('Penstock could not start, and this is a defect:', error)
+    process.exit(exitSoftware)
+  }
+}

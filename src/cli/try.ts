@@ -1,0 +1,71 @@
+// The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
+import { existsSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { readConfig } from '../config.ts'
+import { writePrivateFile } from '../installation/master-keys.ts'
+import type { Sample } from '../installation/sample.ts'
+import { open, serve } from './serve.ts'
+
+export async function tryIt(): Promise<void> {
+  const config = readConfig(process.env, { logLevel: 'warn' })
+  const serving = await open(config, { mayCreateKeys: true })
+  const sample = serving.app.isNew ? await serving.app.database.write('createSample', {}, 'initialize') : undefined
+  const url = await serve(serving)
+  const file = join(config.dataFolder, 'sample.env')
+  if (sample) writePrivateFile(file, sampleEnvironment(url, sample), 'w')
+  else if (existsSync(file))
+    writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'w')
+  console.log(existsSync(file) ? welcome(url, shellPath(file), sample !== undefined) : plainWelcome(url))
+}
+
+function sampleEnvironment(url: string, sample: Sample): string {
+  const values = {
+    BASE_URL: url,
+    KEY_ID: sample.keyId,
+    KEY_SECRET: sample.keySecret,
+    DEVELOPER_KEY_ID: sample.developerKeyId,
+    DEVELOPER_KEY_SECRET: sample.developerKeySecret,
+    ORGANIZATION_ID: sample.organizationId,
+    ADMIN_USER_ID: sample.adminUserId,
+    USER_ID: sample.userId,
+    SERVICE_ID: sample.serviceId,
+    KAFKA_PIPE_ID: sample.pipeIds.kafka,
+    KINESIS_PIPE_ID: sample.pipeIds.kinesis,
+    OBJECT_STORAGE_PIPE_ID: sample.pipeIds.objectStorage,
+    POSTGRES_PIPE_ID: sample.pipeIds.postgres,
+  }
+  return `${Object.entries(values)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n')}\n`
+}
+
+/** As short as it can be and still work when pasted into a shell here. */
+function shellPath(file: string): string {
+  const fromHere = relative(process.cwd(), file)
+  const path = fromHere.startsWith('..') ? file : `./${fromHere}`
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}
+
+function welcome(url: string, file: string, isFirst: boolean): string {
+  const call = (method: string, path: string, body: string): string =>
+    `  (. ${file}; curl -sS -u "$KEY_ID:$KEY_SECRET" -X ${method} \\\n` +
+    `    "$BASE_URL/v1/organizations/$ORGANIZATION_ID/${path}" \\\n` +
+    `    -H 'Content-Type: application/json' -d '${body}')`
+  return `
+Penstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C
+${isFirst ? 'A sample organization was made; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
+
+Change the role of a member:
+${call('PATCH', 'members/$USER_ID', '{"role": "admin"}')}
+
+Create a private endpoint:
+${call('POST', 'services/$SERVICE_ID/privateEndpoint', '{"id": "vpce-0a1b2c3d4e5f67890", "description": "Analytics VPC"}')}
+
+Update a data pipe:
+${call('PATCH', 'services/$SERVICE_ID/pipes/$KAFKA_PIPE_ID', '{"name": "orders (eu)", "settings": {"streaming_max_insert_wait_ms": 1000}}')}
+`
+}
+
+function plainWelcome(url: string): string {
+  return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe store has data already; no sample was made.\n`
+}

@@ -1,0 +1,77 @@
+// The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
+import { resolve } from 'node:path'
+import type { RateLimit } from './http/rate-limit.ts'
+import { StartError } from './lib/start-error.ts'
+
+export interface Config {
+  host: string
+  port: number
+  dataFolder: string
+  masterKeyFile: string
+  /** Undefined: SQLite in the data folder. */
+  databaseUrl: string | undefined
+  logLevel: string
+  rateLimit: RateLimit | undefined
+  trustedProxies: string[]
+  /** The operator says that a proxy in front of Penstock speaks TLS. */
+  tlsInFront: boolean
+}
+
+const names = [
+  'PENSTOCK_HOST',
+  'PENSTOCK_PORT',
+  'PENSTOCK_DATA',
+  'PENSTOCK_MASTER_KEY_FILE',
+  'PENSTOCK_LOG_LEVEL',
+  'PENSTOCK_RATE_LIMIT',
+  'PENSTOCK_TRUSTED_PROXIES',
+  'PENSTOCK_TLS_IN_FRONT',
+] as const
+type Name = (typeof names)[number]
+
+const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
+
+export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
+  for (const name of Object.keys(environment)) {
+    if (
+      name.startsWith('PENSTOCK_') &&
+      !name.startsWith('PENSTOCK_TEST_') &&
+      !(names as readonly string[]).includes(name)
+    ) {
+      throw new StartError(
+        `${name} is not a setting of Penstock. The settings are ${names.join(', ')} and DATABASE_URL.`,
+      )
+    }
+  }
+  const read = (name: Name): string | undefined => environment[name]?.trim() || undefined
+  const refuse = (name: Name, allowed: string): never => {
+    throw new StartError(`${name} must be ${allowed}, not ${JSON.stringify(read(name))}.`)
+  }
+
+  const port = read('PENSTOCK_PORT') ?? '8080'
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) refuse('PENSTOCK_PORT', 'a port number from 0 to 65535')
+  const logLevel = read('PENSTOCK_LOG_LEVEL') ?? defaults.logLevel
+  if (!logLevels.includes(logLevel)) refuse('PENSTOCK_LOG_LEVEL', `one of ${logLevels.join(', ')}`)
+  const tlsInFront = read('PENSTOCK_TLS_IN_FRONT') ?? 'false'
+  if (tlsInFront !== 'true' && tlsInFront !== 'false') refuse('PENSTOCK_TLS_IN_FRONT', 'true or false')
+  const limit = read('PENSTOCK_RATE_LIMIT')
+  const rate = limit === undefined ? undefined : /^([1-9]\d{0,8})\/([1-9]\d{0,4})s$/.exec(limit)
+  if (rate === null) refuse('PENSTOCK_RATE_LIMIT', 'requests per seconds such as 100/10s')
+  const databaseUrl = environment.DATABASE_URL?.trim() || undefined
+  if (databaseUrl !== undefined && !/^postgres(?:ql)?:\/\//.test(databaseUrl)) {
+    throw new StartError('DATABASE_URL must begin with postgres://; leave it out to use SQLite in the data folder.')
+  }
+
+  const dataFolder = resolve(read('PENSTOCK_DATA') ?? 'data')
+  return {
+    host: read('PENSTOCK_HOST') ?? '127.0.0.1',
+    port: Number(port),
+    dataFolder,
+    masterKeyFile: read('PENSTOCK_MASTER_KEY_FILE') ?? resolve(dataFolder, 'master-keys.json'),
+    databaseUrl,
+    logLevel,
+    rateLimit: rate ? { requests: Number(rate[1]), windowSeconds: Number(rate[2]) } : undefined,
+    trustedProxies: (read('PENSTOCK_TRUSTED_PROXIES') ?? '').split(',').flatMap((part) => part.trim() || []),
+    tlsInFront: tlsInFront === 'true',
+  }
+}

@@ -1,0 +1,131 @@
+// Group commit: writes that arrive while a commit runs are executed one after another, each in its own savepoint,
+// and made durable by one commit. Nobody is answered before that commit. One write that fails takes back only itself;
+// a commit that fails takes back them all.
+import type { Sql } from './sql.ts'
+
+/** What the database meant by an error. */
+export type Verdict =
+  /** Our own mistake, or a Problem: this write failed, the others go on. */
+  | 'write-failed'
+  /** Deadlock or serialization failure: the same write may succeed when run again. */
+  | 'try-again'
+  /** The database cannot take writes now (full, away, timed out). */
+  | 'unavailable'
+  /** What was said to be on disk may not be: the process must end. */
+  | 'fatal'
+
+export interface WriteConnection extends Sql {
+  begin(): Promise<void>
+  savepoint(): Promise<void>
+  release(): Promise<void>
+  /** Undoes the current savepoint. False when the whole transaction is already gone. */
+  undo(): Promise<boolean>
+  commit(): Promise<void>
+  rollback(): Promise<void>
+  judge(error: unknown): Verdict
+}
+
+export type Outcome = { value: unknown } | { error: unknown; verdict: Verdict }
+
+export interface GroupFigures {
+  writes: number
+  runMs: number
+  commitMs: number
+}
+
+interface PendingWrite<Job> {
+  job: Job
+  tries: number
+}
+
+export interface GroupCommitOptions<Job> {
+  connection: WriteConnection
+  work(sql: Sql, job: Job): Promise<unknown>
+  /** Called once per group, after its commit: every write with its outcome. */
+  settle(settled: [Job, Outcome][], figures: GroupFigures): void
+}
+
+const maxGroupSize = 256
+const maxTries = 8
+
+export class GroupCommit<Job> {
+  readonly #options: GroupCommitOptions<Job>
+  #queue: PendingWrite<Job>[] = []
+  #running: Promise<void> | undefined
+
+  constructor(options: GroupCommitOptions<Job>) {
+    this.#options = options
+  }
+
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  add(jobs: Job[]): void {
+    for (const job of jobs) this.#queue.push({ job, tries: 0 })
+    this.#running ??= this.#drain().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  /** Resolves when all that was added has been settled. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const group = this.#queue.splice(0, maxGroupSize)
+      await this.#commitGroup(group)
+    }
+  }
+
+  async #commitGroup(group: PendingWrite<Job>[]): Promise<void> {
+    const { connection } = this.#options
+    const settled: [Job, Outcome][] = []
+    const again: PendingWrite<Job>[] = []
+    const started = performance.now()
+    let commitStarted = started
+    try {
+      await connection.begin()
+      for (const write of group) {
+        const outcome = await this.#runInSavepoint(write)
+        if ('error' in outcome && outcome.verdict === 'try-again' && ++write.tries < maxTries) again.push(write)
+        else settled.push([write.job, outcome])
+      }
+      commitStarted = performance.now()
+      await connection.commit()
+    } catch (error) {
+      await connection.rollback().catch(() => undefined)
+      const verdict = connection.judge(error)
+      settled.length = again.length = 0
+      for (const write of group) {
+        if (verdict === 'try-again' && ++write.tries < maxTries) again.push(write)
+        else settled.push([write.job, { error, verdict: verdict === 'fatal' ? 'fatal' : 'unavailable' }])
+      }
+    }
+    const ended = performance.now()
+    this.#queue.unshift(...again)
+    // Two groups that met in a deadlock would meet again if both came back at once.
+    if (again.length > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
+    this.#options.settle(settled, {
+      writes: settled.length,
+      runMs: commitStarted - started,
+      commitMs: ended - commitStarted,
+    })
+  }
+
+  async #runInSavepoint(write: PendingWrite<Job>): Promise<Outcome> {
+    const { connection, work } = this.#options
+    await connection.savepoint()
+    try {
+      const value = await work(connection, write.job)
+      await connection.release()
+      return { value }
+    } catch (error) {
+      const verdict = connection.judge(error)
+      if (verdict === 'fatal' || !(await connection.undo())) throw error
+      return { error, verdict }
+    }
+  }
+}

@@ -1,0 +1,341 @@
+// PostgreSQL. Every connection is pipelined: statements are sent without waiting for the answer of the one before.
+// Writes go through a few lanes, each a connection with group commit; an organization always uses the same lane.
+import pg from 'pg'
+import { describeError } from '../lib/log.ts'
+import { Problem } from '../lib/problem.ts'
+import { StartError } from '../lib/start-error.ts'
+import type { Vault } from '../lib/vault.ts'
+import {
+  type Database,
+  type DatabaseEvents,
+  maxWaitingWrites,
+  type PendingAnswer,
+  settle,
+  toWire,
+  unavailable,
+  type Writes,
+} from './database.ts'
+import { GroupCommit, type Verdict, type WriteConnection } from './group-commit.ts'
+import { MigrationError, migrate, selectMigrations } from './migrate.ts'
+import { bind, type SqlValues, type Statement } from './sql.ts'
+
+const laneCount = 4
+const readerCount = 2
+/** Any number will do, as long as every Penstock takes the same. */
+const migrationLockId = 7_353_789
+const maxReconnectMs = 1_000
+
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
+
+class LostConnection extends Error {}
+
+class PostgresConnection implements WriteConnection {
+  readonly dialect = 'postgres'
+  readonly #url: string
+  #client: pg.Client | undefined
+  #connecting: Promise<pg.Client> | undefined
+  #failedAt = 0
+  /** The first failure of a statement that nobody waited for. */
+  #unheard: unknown
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  async connect(): Promise<pg.Client> {
+    if (this.#client) return this.#client
+    // A database that is away must not be asked again by every request that comes.
+    if (Date.now() - this.#failedAt < maxReconnectMs && !this.#connecting)
+      throw new LostConnection('the database is away')
+    this.#connecting ??= this.#open().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #open(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      pipeline: true,
+      application_name: 'penstock',
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: 10_000,
+      lock_timeout: 5_000,
+      idle_in_transaction_session_timeout: 15_000,
+      keepAlive: true,
+    } as pg.ClientConfig)
+    const forget = (): void => {
+      if (this.#client === client) this.#client = undefined
+    }
+    // Without a listener a restart of the database would end this process.
+    client.on('error', forget)
+    client.on('end', forget)
+    try {
+      await client.connect()
+    } catch (error) {
+      this.#failedAt = Date.now()
+      void client.end().catch(() => undefined)
+      throw error
+    }
+    this.#failedAt = 0
+    this.#client = client
+    return client
+  }
+
+  async query(text: string): Promise<pg.QueryResult> {
+    return (await this.connect()).query(text)
+  }
+
+  async #execute<Values extends SqlValues, Row>(
+    statement: Statement<Values, Row>,
+    values: Values,
+  ): Promise<pg.QueryResult> {
+    const prepared = statement.for('postgres')
+    const client = this.#client ?? (await this.connect())
+    return client.query({ name: prepared.name, text: prepared.text, values: bind(prepared, values) })
+  }
+
+  async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
+    return (await this.#execute(statement, values)).rows as Row[]
+  }
+
+  async first<Values extends SqlValues, Row>(
+    statement: Statement<Values, Row>,
+    values: Values,
+  ): Promise<Row | undefined> {
+    return (await this.#execute(statement, values)).rows[0] as Row | undefined
+  }
+
+  async run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
+    return (await this.#execute(statement, values)).rowCount ?? 0
+  }
+
+  #send(text: string): void {
+    const { client } = this.#inTransaction()
+    client.query(text).catch((error: unknown) => {
+      this.#unheard ??= error
+    })
+  }
+
+  #transaction: pg.Client | undefined
+
+  // A transaction lives on the connection it began on; a new connection would be outside of it.
+  #inTransaction(): { client: pg.Client } {
+    if (!this.#transaction || this.#transaction !== this.#client) throw new LostConnection('the connection was lost')
+    return { client: this.#transaction }
+  }
+
+  async begin(): Promise<void> {
+    this.#transaction = await this.connect()
+    this.#unheard = undefined
+    this.#send('BEGIN')
+  }
+
+  async savepoint(): Promise<void> {
+    this.#send('SAVEPOINT one_write')
+  }
+
+  async release(): Promise<void> {
+    this.#send('RELEASE SAVEPOINT one_write')
+  }
+
+  async undo(): Promise<boolean> {
+    if (this.#transaction !== this.#client || this.#unheard) return false
+    this.#send('ROLLBACK TO SAVEPOINT one_write')
+    this.#send('RELEASE SAVEPOINT one_write')
+    return true
+  }
+
+  async commit(): Promise<void> {
+    const { client } = this.#inTransaction()
+    const result = await client.query('COMMIT')
+    if (this.#unheard) throw this.#unheard
+    // PostgreSQL answers the COMMIT of a failed transaction with a ROLLBACK and no error.
+    if (result.command !== 'COMMIT') throw new Error('the transaction was rolled back')
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#transaction && this.#transaction === this.#client) await this.#transaction.query('ROLLBACK')
+  }
+
+  judge(error: unknown): Verdict {
+    if (error instanceof Problem) return 'write-failed'
+    if (error instanceof LostConnection) return 'unavailable'
+    const code = (error as { code?: unknown }).code
+    if (typeof code !== 'string')
+      return error instanceof pg.DatabaseError
+        ? 'write-failed'
+        : isConnectionError(error)
+          ? 'unavailable'
+          : 'write-failed'
+    if (code === '40001' || code === '40P01') return 'try-again'
+    // Connection, resources, operator intervention, lock timeout, input/output, read-only (a standby after a failover).
+    if (/^(08|53|57|58|55P03|25006)/.test(code) || /^E[A-Z]+$/.test(code)) return 'unavailable'
+    return 'write-failed'
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.end().catch(() => undefined)
+  }
+}
+
+function isConnectionError(error: unknown): boolean {
+  return error instanceof Error && /connection|timeout/i.test(error.message)
+}
+
+interface Write {
+  name: string
+  input: unknown
+  pending: PendingAnswer
+}
+
+export interface PostgresOptions<List extends Writes> {
+  url: string
+  writes: List
+  vault: Vault
+  events: DatabaseEvents
+}
+
+export async function openPostgres<List extends Writes>(options: PostgresOptions<List>): Promise<Database<List>> {
+  const { events } = options
+  await prepare(options.url)
+
+  const readers = Array.from({ length: readerCount }, () => new PostgresConnection(options.url))
+  let nextReader = 0
+  let waitingWrites = 0
+  let closing = false
+
+  const connections: PostgresConnection[] = [...readers]
+  const lanes = Array.from({ length: laneCount }, () => {
+    const connection = new PostgresConnection(options.url)
+    connections.push(connection)
+    return new GroupCommit<Write>({
+      connection,
+      work: (sql, write) => options.writes[write.name]!({ sql, vault: options.vault }, write.input),
+      settle: (settled, figures) => {
+        waitingWrites -= settled.length
+        events.onGroup?.(figures)
+        for (const [write, outcome] of settled) settle(write.pending, toWire(outcome), events)
+      },
+    })
+  })
+
+  async function reading<Result>(work: (reader: PostgresConnection) => Promise<Result>): Promise<Result> {
+    const reader = readers[nextReader++ % readerCount]!
+    try {
+      return await work(reader)
+    } catch (error) {
+      if (reader.judge(error) === 'write-failed') throw error
+      events.onTrouble('a read was refused by the database', describeError(error))
+      throw unavailable(error)
+    }
+  }
+
+  return {
+    dialect: 'postgres',
+    reader: {
+      dialect: 'postgres',
+      all: (statement, values) => reading((reader) => reader.all(statement, values)),
+      first: (statement, values) => reading((reader) => reader.first(statement, values)),
+      run: (statement, values) => reading((reader) => reader.run(statement, values)),
+    },
+    write: (name, input, lane) => {
+      if (closing || waitingWrites >= maxWaitingWrites) return Promise.reject(unavailable())
+      waitingWrites++
+      return new Promise((resolve, reject) => {
+        const pending = { resolve: resolve as (value: unknown) => void, reject }
+        lanes[laneOf(lane)]!.add([{ name, input, pending }])
+      })
+    },
+    check: () => reading(async (reader) => void (await reader.query('SELECT 1'))),
+    close: async () => {
+      closing = true
+      await Promise.all(lanes.map((lane) => lane.idle()))
+      await Promise.all(connections.map((connection) => connection.close()))
+    },
+  }
+}
+
+function laneOf(key: string): number {
+  let sum = 0
+  for (let index = 0; index < key.length; index++) sum = (sum * 31 + key.charCodeAt(index)) | 0
+  return Math.abs(sum) % laneCount
+}
+
+/** Refuses a server that may lose what it acknowledged, then brings the schema up to date. */
+async function prepare(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'penstock' })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+  } catch (error) {
+    throw new StartError(`PostgreSQL at ${withoutPassword(url)} cannot be used: ${connectFailure(error)}`, {
+      cause: error,
+    })
+  }
+  try {
+    for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+      const { rows } = await client.query(`SHOW ${setting}`)
+      if (rows[0]?.[setting] === 'off') {
+        throw new StartError(
+          `PostgreSQL has ${setting}=off: it may lose changes that Penstock has confirmed. Set ${setting}=on and start again.`,
+        )
+      }
+    }
+    await migrate({
+      dialect: 'postgres',
+      execute: async (text) => void (await client.query(text)),
+      appliedNumbers: async () =>
+        (await client.query(selectMigrations)).rows.map((row: { number: number }) => row.number),
+      locked: async (work) => {
+        await client.query(`SELECT pg_advisory_lock(${migrationLockId})`)
+        try {
+          await work()
+        } finally {
+          await client.query(`SELECT pg_advisory_unlock(${migrationLockId})`).catch(() => undefined)
+        }
+      },
+    })
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    if (error instanceof MigrationError) throw new StartError(error.message)
+    const code = (error as { code?: string }).code ?? 'unknown'
+    throw new StartError(
+      `The schema could not be brought up to date on PostgreSQL (SQLSTATE ${code}). The user of DATABASE_URL must be allowed to create tables.`,
+      { cause: error },
+    )
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+function withoutPassword(url: string): string {
+  try {
+    const parsed = new URL(url)
+    return `${parsed.hostname}:${parsed.port || '5432'}${parsed.pathname}`
+  } catch {
+    return 'DATABASE_URL'
+  }
+}
+
+function connectFailure(error: unknown): string {
+  const code = (error as { code?: string }).code
+  switch (code) {
+    case '28P01':
+    case '28000':
+      return 'it refused the user name or password in DATABASE_URL.'
+    case '3D000':
+      return 'the database named in DATABASE_URL does not exist; create it first.'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'the host name does not resolve.'
+    case 'ECONNREFUSED':
+      return 'nothing listens there.'
+    case '53300':
+      return 'it has no connection left.'
+    case '57P03':
+      return 'it is still starting.'
+    default:
+      return `no connection within 5 seconds${code ? ` (${code})` : ''}; check host, port, TLS and firewall.`
+  }
+}

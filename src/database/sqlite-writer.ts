@@ -1,0 +1,83 @@
+// The thread that owns the SQLite file: migrates it, then executes writes in groups. Runs in a worker.
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { describeError, type LogFields } from '../lib/log.ts'
+import { toWire, type WireOutcome } from './database.ts'
+import { GroupCommit, type GroupFigures } from './group-commit.ts'
+import { createMigrationsTable, MigrationError, migrate, selectMigrations } from './migrate.ts'
+import type { Sql } from './sql.ts'
+import { SqliteConnection } from './sqlite.ts'
+
+export interface WriteMessage {
+  id: number
+  name: string
+  input: unknown
+}
+
+export type ToWriter = { writes: WriteMessage[] } | { close: true }
+export type FromWriter =
+  | { ready: true }
+  | { refused: string; error: LogFields['error'] }
+  | { settled: [number, WireOutcome][]; figures: GroupFigures; fatal: boolean }
+  | { closed: true }
+
+export async function serveWrites(
+  port: MessagePort,
+  file: string,
+  work: (sql: Sql, name: string, input: unknown) => Promise<unknown>,
+): Promise<void> {
+  const send = (message: FromWriter): void => port.postMessage(message)
+  let connection: SqliteConnection
+  try {
+    connection = new SqliteConnection(file, { readOnly: false })
+    await migrateSqlite(connection)
+  } catch (error) {
+    const sentence =
+      error instanceof MigrationError
+        ? error.message
+        : `The database file ${file} cannot be opened: is it a Penstock database, and may it be written?`
+    send({ refused: sentence, error: describeError(error) })
+    return
+  }
+  const groups = new GroupCommit<WriteMessage>({
+    connection,
+    work: (sql, message) => work(sql, message.name, message.input),
+    settle: (settled, figures) =>
+      send({
+        settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]),
+        figures,
+        fatal: settled.some(([, outcome]) => 'error' in outcome && outcome.verdict === 'fatal'),
+      }),
+  })
+
+  const take = (message: ToWriter): WriteMessage[] => {
+    if ('writes' in message) return message.writes
+    void groups.idle().then(() => {
+      connection.close()
+      send({ closed: true })
+      port.close()
+    })
+    return []
+  }
+  port.on('message', (first: ToWriter) => {
+    const writes = take(first)
+    // Whatever else has arrived meanwhile joins the same group.
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+      writes.push(...take(next.message))
+    if (writes.length > 0) groups.add(writes)
+  })
+  send({ ready: true })
+}
+
+export async function migrateSqlite(connection: SqliteConnection): Promise<void> {
+  const { database } = connection
+  await migrate({
+    dialect: 'sqlite',
+    execute: async (text) => database.exec(text),
+    appliedNumbers: async () => {
+      database.exec(createMigrationsTable)
+      return (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number)
+    },
+    // The process holds the file's lock already.
+    locked: (work) => work(),
+  })
+}

@@ -1,0 +1,121 @@
+// SQLite through node:sqlite. One process owns the file; in it one thread writes (sqlite-writer.ts) and the main thread
+// reads, so that a slow disk stalls writes and nothing else.
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { Problem } from '../lib/problem.ts'
+import type { Verdict, WriteConnection } from './group-commit.ts'
+import { bind, type PreparedText, type SqlValues, type Statement } from './sql.ts'
+
+const SQLITE_BUSY = 5
+const SQLITE_READONLY = 8
+const SQLITE_IOERR = 10
+const SQLITE_FULL = 13
+const SQLITE_CANTOPEN = 14
+const SQLITE_IOERR_FSYNC = 1034
+const SQLITE_IOERR_DIR_FSYNC = 1290
+
+export class SqliteConnection implements WriteConnection {
+  readonly dialect = 'sqlite'
+  readonly database: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  constructor(file: string, options: { readOnly: boolean }) {
+    this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: 5_000 })
+    if (options.readOnly) return
+    this.#require('journal_mode', 'WAL', 'wal')
+    this.#require('synchronous', 'FULL', 2)
+    this.#require('foreign_keys', 'ON', 1)
+    this.#require('secure_delete', 'ON', 1)
+  }
+
+  async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
+    const prepared = statement.for('sqlite')
+    return this.#prepare(prepared).all(...bind(prepared, values)) as Row[]
+  }
+
+  async first<Values extends SqlValues, Row>(
+    statement: Statement<Values, Row>,
+    values: Values,
+  ): Promise<Row | undefined> {
+    const prepared = statement.for('sqlite')
+    return this.#prepare(prepared).get(...bind(prepared, values)) as Row | undefined
+  }
+
+  async run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
+    const prepared = statement.for('sqlite')
+    return Number(this.#prepare(prepared).run(...bind(prepared, values)).changes)
+  }
+
+  async begin(): Promise<void> {
+    this.#prepare({ name: 'begin', text: 'BEGIN IMMEDIATE', parameters: [] }).run()
+  }
+
+  async savepoint(): Promise<void> {
+    this.#prepare({ name: 'savepoint', text: 'SAVEPOINT one_write', parameters: [] }).run()
+  }
+
+  async release(): Promise<void> {
+    this.#prepare({ name: 'release', text: 'RELEASE one_write', parameters: [] }).run()
+  }
+
+  async undo(): Promise<boolean> {
+    // SQLite rolls the whole transaction back by itself on some errors, such as a full disk.
+    if (!this.database.isTransaction) return false
+    this.database.exec('ROLLBACK TO one_write; RELEASE one_write')
+    return true
+  }
+
+  async commit(): Promise<void> {
+    this.#prepare({ name: 'commit', text: 'COMMIT', parameters: [] }).run()
+  }
+
+  async rollback(): Promise<void> {
+    if (this.database.isTransaction) this.database.exec('ROLLBACK')
+  }
+
+  judge(error: unknown): Verdict {
+    if (error instanceof Problem) return 'write-failed'
+    const code = (error as { errcode?: unknown }).errcode
+    if (typeof code !== 'number') return 'write-failed'
+    if (code === SQLITE_IOERR_FSYNC || code === SQLITE_IOERR_DIR_FSYNC) return 'fatal'
+    const primary = code & 0xff
+    const away = [SQLITE_BUSY, SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]
+    return away.includes(primary) ? 'unavailable' : 'write-failed'
+  }
+
+  close(): void {
+    this.#prepared.clear()
+    if (this.database.isOpen) this.database.close()
+  }
+
+  #prepare({ name, text }: Pick<PreparedText, 'name' | 'text' | 'parameters'>): StatementSync {
+    let prepared = this.#prepared.get(name)
+    if (!prepared) {
+      prepared = this.database.prepare(text)
+      this.#prepared.set(name, prepared)
+    }
+    return prepared
+  }
+
+  // A setting that SQLite silently did not take would be a promise broken in silence.
+  #require(pragma: string, wanted: string, expected: string | number): void {
+    this.database.exec(`PRAGMA ${pragma} = ${wanted}`)
+    const row = this.database.prepare(`PRAGMA ${pragma}`).get() as Record<string, unknown>
+    const actual = Object.values(row)[0]
+    if (actual !== expected) throw new Error(`SQLite did not accept ${pragma}=${wanted}: it is ${String(actual)}`)
+  }
+}
+
+/**
+ * Makes sure that this process is the only one on the file, by a lock that the operating system frees when the process
+ * dies. Returns undefined when another process holds it.
+ */
+export function lockFile(file: string): { release(): void } | undefined {
+  const lock = new DatabaseSync(file, { timeout: 0 })
+  try {
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch {
+    lock.close()
+    return undefined
+  }
+  return { release: () => lock.close() }
+}

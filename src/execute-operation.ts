@@ -1,0 +1,87 @@
+// How one operation runs: a read on a reader; a write in one transaction together with its activity and its idempotency
+// record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
+import { insertActivity } from './activities/store.ts'
+import type { WriteContext } from './database/database.ts'
+import type { AnyOperation, Change, OperationAnswer, OperationContext, OperationRequest } from './http/operation.ts'
+import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
+import { invalidBody, Problem } from './lib/problem.ts'
+import { echoProblems, pick } from './lib/shape.ts'
+import { operations } from './operations.ts'
+
+const byId = new Map(operations.map((operation) => [operation.id, operation]))
+
+export async function readOperation(context: WriteContext, request: OperationRequest): Promise<OperationAnswer> {
+  return runOperation(context, byId.get(request.operationId)!, request, new Date().toISOString())
+}
+
+export async function writeOperation(context: WriteContext, request: OperationRequest): Promise<OperationAnswer> {
+  const operation = byId.get(request.operationId)!
+  const now = new Date().toISOString()
+  if (!request.idempotency) return runOperation(context, operation, request, now)
+
+  const { organizationId, id: callerId } = request.caller
+  const key: IdempotencyKey = { organizationId, callerId, idempotencyKey: request.idempotency.key }
+  const place = {
+    organizationId,
+    table: 'idempotency_records',
+    row: `${callerId}/${key.idempotencyKey}`,
+    field: 'answer',
+  }
+  const record = await claimKey(context.sql, key, request.idempotency.fingerprint, now)
+  if (record) {
+    if (record.fingerprint !== request.idempotency.fingerprint) {
+      throw new Problem(
+        'idempotency_key_reused',
+        'the Idempotency-Key was used before for another request; use a new key for a new request',
+      )
+    }
+    return JSON.parse(context.vault.open(record.answer!, place)) as OperationAnswer
+  }
+  const answer = await runOperation(context, operation, request, now)
+  await keepAnswer(context.sql, key, context.vault.seal(JSON.stringify(answer), place))
+  return answer
+}
+
+async function runOperation(
+  { sql, vault }: WriteContext,
+  operation: AnyOperation,
+  request: OperationRequest,
+  now: string,
+): Promise<OperationAnswer> {
+  const { caller, params, query } = request
+  let body = request.body
+  if (request.echoes) {
+    const current = await operation.echo!.current({ sql, vault }, params)
+    if (current !== undefined) {
+      const problems = echoProblems(operation.body, operation.echo!.shape, body, current)
+      if (problems.length > 0) throw invalidBody(problems)
+    }
+    body = pick(operation.body, body)
+  }
+  const activities: { target: Record<string, string>; changes: Change[] }[] = []
+  const context: OperationContext = {
+    sql,
+    vault,
+    caller,
+    now,
+    requireVersion: (version) => requireVersion(request.ifMatch, version),
+    record: (target, changes) => activities.push({ target, changes }),
+  }
+  const { result, version, warning } = await operation.run(context, { params, query, body })
+  for (const { target, changes } of activities) {
+    await insertActivity(sql, { type: operation.activity!, caller, requestId: request.requestId, now, target, changes })
+  }
+  return {
+    result: JSON.stringify(pick(operation.result, result)),
+    ...(version === undefined ? {} : { version }),
+    ...(warning === undefined ? {} : { warning }),
+  }
+}
+
+function requireVersion(ifMatch: string[] | undefined, version: string): void {
+  if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(version)) return
+  throw new Problem(
+    'version_mismatch',
+    `If-Match does not fit: the resource has changed and its ETag is now "${version}"; read it again and repeat the change`,
+  )
+}

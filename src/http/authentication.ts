@@ -1,0 +1,33 @@
+// HTTP Basic with an API key: strict parsing, one lookup, one answer for everything that is wrong.
+import { isUtf8 } from 'node:buffer'
+import { Problem } from '../lib/problem.ts'
+
+export interface Credentials {
+  keyId: string
+  secret: string
+}
+
+const strictBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const longestHeader = 2_048
+
+/** Undefined for anything but one well-formed Basic header. The secret may contain `:`, the key id may not. */
+export function parseBasic(header: string | undefined): Credentials | undefined {
+  if (!header || header.length > longestHeader) return undefined
+  const match = /^basic +(\S+) *$/i.exec(header)
+  if (!match || !strictBase64.test(match[1]!)) return undefined
+  const bytes = Buffer.from(match[1]!, 'base64')
+  if (!isUtf8(bytes)) return undefined
+  const text = bytes.toString('utf8')
+  const colon = text.indexOf(':')
+  if (colon < 1) return undefined
+  return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) }
+}
+
+/** Unknown key, wrong secret, disabled, expired, no header at all: one and the same answer. */
+export function unauthorized(): Problem {
+  return new Problem(
+    'unauthorized',
+    'send a valid API key: header "Authorization: Basic", key id as user name and key secret as password',
+    { headers: { 'www-authenticate': 'Basic realm="penstock"' } },
+  )
+}

@@ -1,0 +1,269 @@
+// The OpenAPI 3.1 document, made of the operations: what is documented is what is validated.
+import { Problem, type ProblemCode, problems } from '../lib/problem.ts'
+import { errorAnswer, errorSentence } from './errors.ts'
+import { type AnyOperation, tags } from './operation.ts'
+
+type Json = Record<string, unknown>
+
+const everyOperation: ProblemCode[] = [
+  'invalid_path',
+  'invalid_query',
+  'invalid_header',
+  'invalid_request',
+  'unauthorized',
+  'role_not_allowed',
+  'address_not_allowed',
+  'not_found',
+  'too_many_requests',
+  'too_many_failed_authentications',
+  'internal',
+  'unavailable',
+]
+const everyBody: ProblemCode[] = ['invalid_json', 'invalid_body', 'body_too_large', 'unsupported_media_type']
+const everyWrite: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_use']
+
+const statusNames: Record<number, string> = {
+  400: 'The request is wrong; the sentence says what to change.',
+  401: 'The credentials are missing or wrong.',
+  403: 'The key may not do this.',
+  404: 'There is no such resource in the organization of the key.',
+  409: 'The request clashes with the present state.',
+  412: 'The resource has changed since it was read.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  429: 'Too many requests.',
+  500: 'A defect on our side.',
+  503: 'The database is away, or Penstock is shutting down.',
+}
+
+/** The problems that an operation can answer with. */
+export function problemsOf(operation: AnyOperation): ProblemCode[] {
+  return [
+    ...everyOperation,
+    ...(operation.body ? everyBody : []),
+    ...(operation.method === 'GET' ? [] : everyWrite),
+    ...(operation.method === 'PATCH' || operation.method === 'DELETE' ? (['version_mismatch'] as const) : []),
+    ...operation.problems,
+  ]
+}
+
+export function openApiDocument(operations: AnyOperation[]): Json {
+  const schemas: Json = {
+    Error: {
+      type: 'object',
+      required: ['error', 'status'],
+      properties: {
+        error: { type: 'string', description: 'A code in capitals, a colon, and a sentence that says what to do.' },
+        status: { type: 'integer', description: 'The HTTP status code.' },
+      },
+      additionalProperties: false,
+    },
+    Problem: problemSchema,
+  }
+  const paths: Record<string, Json> = {}
+  for (const operation of operations) {
+    paths[operation.path] ??= {}
+    paths[operation.path]![operation.method.toLowerCase()] = describe(operation, schemas)
+  }
+  const used = new Set(operations.map((operation) => operation.tag))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Penstock',
+      version: '1.0',
+      summary: 'The management API of a self-hosted Penstock.',
+      description:
+        'Manage the members, private endpoints and data pipes of an organization. Every answer is an envelope ' +
+        '`{requestId, result, status}`; every error is `{error, status}`, or RFC 9457 with `Accept: application/problem+json`.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The Penstock that serves this document.' }],
+    security: [{ apiKey: [] }],
+    tags: Object.entries(tags)
+      .filter(([name]) => used.has(name as AnyOperation['tag']))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'The id of an API key as user name, its secret as password.',
+        },
+      },
+      schemas,
+    },
+  }
+}
+
+function describe(operation: AnyOperation, schemas: Json): Json {
+  const isWrite = operation.method !== 'GET'
+  const parameters: Json[] = []
+  for (const [name, schema] of Object.entries<Json>(operation.params.properties)) {
+    parameters.push(parameter(name, 'path', true, schema, schemas))
+  }
+  for (const [name, schema] of Object.entries<Json>(operation.query?.properties ?? {})) {
+    parameters.push(parameter(name, 'query', operation.query.required?.includes(name) ?? false, schema, schemas))
+  }
+  if (operation.method === 'PATCH' || operation.method === 'DELETE') parameters.push(ifMatchParameter)
+  if (isWrite) parameters.push(idempotencyParameter)
+
+  const description = operation.echo
+    ? `${operation.description}\n\nFields of the resource that cannot be changed may be sent back with their present value.`
+    : operation.description
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    description,
+    tags: [operation.tag],
+    ...(operation.stability ? { 'x-stability': operation.stability } : {}),
+    'x-required-role': operation.access,
+    parameters,
+    ...(operation.body ? { requestBody: requestBody(operation, schemas) } : {}),
+    responses: { 200: success(operation, schemas), ...failures(operation) },
+  }
+}
+
+function parameter(name: string, place: string, required: boolean, schema: Json, schemas: Json): Json {
+  const { description, ...rest } = schema
+  return { name, in: place, required, description, schema: hoist(rest, schemas) }
+}
+
+const ifMatchParameter: Json = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` that was read: change only if nobody else has changed the resource since.',
+  schema: { type: 'string' },
+  example: '"3.1"',
+}
+
+const idempotencyParameter: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes a retry safe: the same request with the same key is applied once within 24 hours, and gets the same answer.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
+}
+
+function requestBody(operation: AnyOperation, schemas: Json): Json {
+  const content = {
+    schema: hoist(operation.body, schemas),
+    examples: { [operation.id]: { summary: operation.example.summary, value: operation.example.body } },
+  }
+  return { required: true, content: { 'application/json': content } }
+}
+
+const requestIdHeader = {
+  'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string', format: 'uuid' } },
+}
+
+function success(operation: AnyOperation, schemas: Json): Json {
+  const isDelete = operation.method === 'DELETE'
+  const hasTag = operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT'
+  const requestId = '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43'
+  const envelope = {
+    type: 'object',
+    required: ['requestId', ...(isDelete ? [] : ['result']), 'status'],
+    properties: {
+      requestId: { type: 'string', format: 'uuid', description: 'Unique per request.' },
+      ...(isDelete ? {} : { result: hoist(operation.result, schemas) }),
+      status: { type: 'integer', const: 200, description: 'The HTTP status code.' },
+    },
+    additionalProperties: false,
+  }
+  const value = { requestId, ...(isDelete ? {} : { result: operation.example.result }), status: 200 }
+  return {
+    description: 'Done.',
+    headers: {
+      ...requestIdHeader,
+      ...(hasTag
+        ? { ETag: { description: 'The version of the resource, for `If-Match`.', schema: { type: 'string' } } }
+        : {}),
+      ...(operation.problems.includes('unusual_endpoint_id')
+        ? { Warning: { description: 'What is unusual about the request.', schema: { type: 'string' } } }
+        : {}),
+    },
+    content: {
+      'application/json': {
+        schema: envelope,
+        examples: { [operation.id]: { summary: operation.example.summary, value } },
+      },
+    },
+  }
+}
+
+function failures(operation: AnyOperation): Json {
+  const byStatus = Map.groupBy(problemsOf(operation), (code) => problems[code].status)
+  const responses: Json = {}
+  for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
+    const examples: Json = {}
+    const rich: Json = {}
+    for (const code of codes) {
+      const problem = new Problem(code, problems[code].example)
+      examples[code] = { summary: problems[code].title, value: { error: errorSentence(problem), status } }
+      const answer = errorAnswer(problem, '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43', 'application/problem+json')
+      rich[code] = { summary: problems[code].title, value: JSON.parse(answer.body) }
+    }
+    responses[status] = {
+      description: statusNames[status],
+      headers: requestIdHeader,
+      content: {
+        'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples },
+        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, examples: rich },
+      },
+    }
+  }
+  return responses
+}
+
+const problemSchema = {
+  type: 'object',
+  description: 'RFC 9457, for clients that send `Accept: application/problem+json`.',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'errors'],
+  properties: {
+    type: { type: 'string', description: 'A page that explains the problem.' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string', description: 'What was wrong with this request, and what to do.' },
+    instance: { type: 'string', description: 'The id of the request.' },
+    code: { type: 'string', enum: Object.keys(problems) },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pointer', 'detail'],
+        properties: {
+          pointer: { type: 'string', description: 'JSON pointer to the field.' },
+          detail: { type: 'string' },
+        },
+        additionalProperties: false,
+      },
+    },
+  },
+  additionalProperties: false,
+}
+
+/** A shape with an `$id` becomes a component that others refer to. Words of our own are left out. */
+function hoist(schema: Json, schemas: Json): Json {
+  const { $id, secret: _secret, patternHint: _hint, ...own } = schema
+  const copy: Json = {}
+  for (const [key, value] of Object.entries(own)) copy[key] = hoistInside(key, value, schemas)
+  if (typeof $id !== 'string') return copy
+  schemas[$id] = copy
+  return { $ref: `#/components/schemas/${$id}` }
+}
+
+function hoistInside(key: string, value: unknown, schemas: Json): unknown {
+  if (key === 'properties') {
+    return Object.fromEntries(
+      Object.entries(value as Json).map(([name, schema]) => [name, hoist(schema as Json, schemas)]),
+    )
+  }
+  if (key === 'items' || (key === 'additionalProperties' && typeof value === 'object'))
+    return hoist(value as Json, schemas)
+  if (key === 'anyOf') return (value as Json[]).map((schema) => hoist(schema, schemas))
+  return value
+}

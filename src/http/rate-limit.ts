@@ -1,0 +1,93 @@
+// Two throttles: requests of a key (off unless the operator turns it on), and failed authentications (always on).
+import { Problem } from '../lib/problem.ts'
+
+export interface RateLimit {
+  requests: number
+  windowSeconds: number
+}
+
+interface Window {
+  endsAtMs: number
+  used: number
+}
+
+/** How many keys or addresses are remembered at the most; beyond that the oldest are forgotten. */
+const maxRemembered = 50_000
+
+/** A fixed window per key. */
+export class RequestLimiter {
+  readonly #limit: RateLimit
+  readonly #windows = new Map<string, Window>()
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit
+  }
+
+  /** Counts a request and gives the headers that every answer carries; throws when the window is used up. */
+  take(keyId: string, nowMs = Date.now()): Record<string, string> {
+    let window = this.#windows.get(keyId)
+    if (!window || window.endsAtMs <= nowMs) {
+      window = { endsAtMs: nowMs + this.#limit.windowSeconds * 1000, used: 0 }
+      this.#windows.delete(keyId)
+      remember(this.#windows, keyId, window)
+    }
+    window.used++
+    const resetSeconds = String(Math.ceil((window.endsAtMs - nowMs) / 1000))
+    const headers = {
+      'x-ratelimit-limit': String(this.#limit.requests),
+      'x-ratelimit-remaining': String(Math.max(0, this.#limit.requests - window.used)),
+      'x-ratelimit-reset': resetSeconds,
+    }
+    if (window.used <= this.#limit.requests) return headers
+    throw new Problem(
+      'too_many_requests',
+      `the key may make ${this.#limit.requests} requests in ${this.#limit.windowSeconds} s; try again in ${resetSeconds} s`,
+      { headers: { ...headers, 'retry-after': resetSeconds } },
+    )
+  }
+}
+
+interface Bucket {
+  tokens: number
+  filledAtMs: number
+}
+
+const burst = 20
+const tokensPerSecond = 1
+
+/**
+ * Failed authentications: 20 at once, then one per second. An address whose bucket is empty is turned away before any work
+ * is done for it. A key id is never locked: whoever has the right secret gets in, however many others guess at it.
+ */
+export class FailureThrottle {
+  readonly #buckets = new Map<string, Bucket>()
+
+  /** Whether nothing is left for this address or key id. */
+  isEmpty(name: string, nowMs = Date.now()): boolean {
+    const bucket = this.#buckets.get(name)
+    return bucket !== undefined && tokensIn(bucket, nowMs) < 1
+  }
+
+  count(name: string, nowMs = Date.now()): void {
+    const bucket = this.#buckets.get(name) ?? { tokens: burst, filledAtMs: nowMs }
+    bucket.tokens = Math.max(0, tokensIn(bucket, nowMs) - 1)
+    bucket.filledAtMs = nowMs
+    this.#buckets.delete(name)
+    remember(this.#buckets, name, bucket)
+  }
+}
+
+export function tooManyFailures(): Problem {
+  return new Problem('too_many_failed_authentications', 'too many failed authentications; try again in a second', {
+    headers: { 'retry-after': '1' },
+  })
+}
+
+function tokensIn(bucket: Bucket, nowMs: number): number {
+  return Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * tokensPerSecond)
+}
+
+function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.set(key, value)
+  if (map.size > maxRemembered) map.delete(map.keys().next().value!)
+}

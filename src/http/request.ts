@@ -1,0 +1,112 @@
+// Reading a request strictly: limits, headers, query and body. No coercion, nothing dropped, nothing guessed.
+import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../lib/problem.ts'
+import { parseStrictJson } from '../lib/strict-json.ts'
+import { errorAnswer } from './errors.ts'
+
+export const limits = {
+  bodyBytes: 1_048_576,
+  headerBytes: 16_384,
+  urlBytes: 2_048,
+  requestMs: 30_000,
+  headersMs: 10_000,
+  keepAliveMs: 65_000,
+} as const
+
+const singletonHeaders = new Set([
+  'authorization',
+  'content-type',
+  'content-encoding',
+  'idempotency-key',
+  'host',
+  'user-agent',
+])
+
+/** A header that must come once and came twice means two readers could see two different requests. */
+export function checkHeaders(raw: IncomingMessage): void {
+  if (raw.url!.length > limits.urlBytes) {
+    throw new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
+  }
+  const { rawHeaders } = raw
+  let seen: Set<string> | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!.toLowerCase()
+    if (!singletonHeaders.has(name)) continue
+    if (seen?.has(name)) throw new Problem('invalid_header', `the header ${name} is sent more than once`)
+    seen ??= new Set()
+    seen.add(name)
+  }
+}
+
+export function parseJsonBody(
+  request: FastifyRequest,
+  body: string | Buffer,
+  done: (error: Error | null, value?: unknown) => void,
+): void {
+  try {
+    const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+    if (charset && charset.toLowerCase() !== 'utf-8') {
+      throw new Problem('unsupported_media_type', `the body must be UTF-8, not ${charset.slice(0, 32)}`)
+    }
+    const encoding = request.headers['content-encoding']
+    if (encoding && encoding.toLowerCase() !== 'identity') {
+      throw new Problem(
+        'unsupported_media_type',
+        `the body must not be compressed (Content-Encoding: ${encoding.slice(0, 32)})`,
+      )
+    }
+    const bytes = body as Buffer
+    if (!isUtf8(bytes)) throw new Problem('invalid_json', 'the body is not valid UTF-8')
+    done(null, parseStrictJson(bytes.toString('utf8')))
+  } catch (error) {
+    done(error as Error)
+  }
+}
+
+/** Entity tags without their quotes. A weak one never matches: what is compared here decides about a change. */
+export function parseIfMatch(header: string): string[] {
+  const text = header.trim()
+  if (text === '*') return ['*']
+  if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
+    throw new Problem('invalid_header', 'If-Match must be * or entity tags in quotes, as the ETag header gave them')
+  }
+  return [...text.matchAll(/(W\/)?"([^"]*)"/g)].filter((match) => !match[1]).map((match) => match[2]!)
+}
+
+export function parseIdempotencyKey(header: string | string[]): string {
+  if (typeof header === 'string' && /^[!-~](?:[ -~]{0,253}[!-~])?$/.test(header)) return header
+  throw new Problem('invalid_header', 'Idempotency-Key must have 1 to 255 printable ASCII characters')
+}
+
+/** Names and values as text; a name that came more than once has an array. */
+export function parseQuery(text: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(text)) {
+    const present = query[name]
+    query[name] = present === undefined ? value : [present, value].flat()
+  }
+  return query
+}
+
+/** For what never became a request: broken HTTP, headers that are too long, a client that is too slow. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const sentences: Record<string, string> = {
+    HPE_HEADER_OVERFLOW: `the headers are longer than ${limits.headerBytes} bytes`,
+    ERR_HTTP_REQUEST_TIMEOUT: 'the request did not arrive in time',
+  }
+  const requestId = randomUUID()
+  const problem = new Problem('invalid_request', sentences[error.code ?? ''] ?? 'the request is not valid HTTP/1.1')
+  const { status, contentType, body } = errorAnswer(problem, requestId, undefined)
+  socket.end(
+    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `X-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,396 @@
+// The HTTP server. Every operation goes through the same steps, in this order: route and method → throttle → authenticate →
+// ids → organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Log } from '../lib/log.ts'
+import { describeError } from '../lib/log.ts'
+import { invalidBody, Problem } from '../lib/problem.ts'
+import { assertKnownKeywords, echoProblems, shapeProblems } from '../lib/shape.ts'
+import { parseBasic, unauthorized } from './authentication.ts'
+import { errorAnswer, internalProblem } from './errors.ts'
+import type { ServerMetrics } from './metrics.ts'
+import type { AnyOperation, Caller, OperationAnswer, OperationRequest } from './operation.ts'
+import { FailureThrottle, type RateLimit, RequestLimiter, tooManyFailures } from './rate-limit.ts'
+import {
+  answerClientError,
+  checkHeaders,
+  limits,
+  parseIdempotencyKey,
+  parseIfMatch,
+  parseJsonBody,
+  parseQuery,
+} from './request.ts'
+
+/** A key as authentication sees it: checked, or refused because of the address. */
+export type AuthenticatedKey = Omit<Caller, 'address' | 'userAgent'> & { addressAllowed: boolean }
+
+/** Everything the server asks of the rest of Penstock. */
+export interface ServerParts {
+  operations: AnyOperation[]
+  /** Undefined for every kind of wrong credentials. */
+  authenticate(keyId: string, secret: string, address: string): Promise<AuthenticatedKey | undefined>
+  read(request: OperationRequest): Promise<OperationAnswer>
+  write(request: OperationRequest): Promise<OperationAnswer>
+  /** The resource that a PATCH is about, as it is read. */
+  current(operation: AnyOperation, params: Record<string, string>): Promise<unknown>
+  /** A hash that tells nothing about the text. */
+  fingerprint(text: string): string
+  log: Log
+  metrics: ServerMetrics
+  rateLimit: RateLimit | undefined
+  trustedProxies: string[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    penstock: RequestState
+  }
+}
+
+interface RequestState {
+  requestId: string
+  startedAtMs: number
+  operation: AnyOperation | undefined
+  caller: Caller | undefined
+  params: Record<string, string>
+  headers: Record<string, string>
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+export function buildServer(parts: ServerParts): FastifyInstance {
+  const { log, metrics } = parts
+  for (const operation of parts.operations) {
+    for (const shape of [operation.params, operation.query, operation.body, operation.result]) {
+      if (shape) assertKnownKeywords(shape)
+    }
+  }
+  const failures = new FailureThrottle()
+  const limiter = parts.rateLimit && new RequestLimiter(parts.rateLimit)
+  /** Idempotency keys of requests that are being run by this process. */
+  const underWay = new Set<string>()
+
+  const server = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.urlBytes, querystringParser: parseQuery },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      admitToState(request)
+      void sendProblem(request, reply, toProblem(error, request.penstock.requestId))
+    },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      connectionsCheckingInterval: 1_000,
+    },
+  } as Parameters<typeof Fastify>[0]) as unknown as FastifyInstance
+
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser(/^application\/(?:merge-patch\+)?json(?:$|[\s;])/i, { parseAs: 'buffer' }, parseJsonBody)
+  server.decorateRequest('penstock', null as unknown as RequestState)
+
+  function admitToState(request: FastifyRequest, operation?: AnyOperation): RequestState {
+    request.penstock = {
+      requestId: randomUUID(),
+      startedAtMs: performance.now(),
+      operation,
+      caller: undefined,
+      params: {},
+      headers: {},
+    }
+    return request.penstock
+  }
+
+  server.addHook('onRequest', (request, _reply, next) => {
+    admitToState(request, (request.routeOptions.config as { operation?: AnyOperation }).operation)
+    next()
+  })
+  server.setErrorHandler((error, request, reply) =>
+    sendProblem(request, reply, toProblem(error, request.penstock.requestId)),
+  )
+  server.setNotFoundHandler((request, reply) =>
+    sendProblem(
+      request,
+      reply,
+      new Problem(
+        'route_not_found',
+        `there is nothing at ${request.method} ${pathOf(request)}; GET /v1 describes what there is`,
+      ),
+    ),
+  )
+
+  const byPath = Map.groupBy(parts.operations, (operation) => operation.path)
+  for (const [path, offered] of byPath) {
+    const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+    for (const operation of offered) {
+      server.route({
+        method: operation.method,
+        url,
+        config: { operation } as object,
+        onRequest: (request) => admit(operation, request),
+        handler: (request, reply) => run(operation, request, reply),
+      })
+    }
+    const allowed = offered.map((operation) => operation.method)
+    server.route({
+      method: methods.filter((method) => !(allowed as string[]).includes(method)),
+      url,
+      onRequest: async (request) => {
+        throw methodNotAllowed(request.method, allowed)
+      },
+      handler: () => undefined,
+    })
+  }
+
+  /** Everything up to the body: who is it, where do they belong, may they do this. */
+  async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
+    const state = request.penstock
+    checkHeaders(request.raw)
+    const address = plainAddress(request.ip)
+    if (failures.isEmpty(address)) throw tooManyFailures()
+
+    const credentials = parseBasic(request.headers.authorization)
+    const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secret, address))
+    if (!key) {
+      metrics.failedAuthentication()
+      failures.count(address)
+      if (!credentials) throw unauthorized()
+      const guessedAt = `key ${credentials.keyId}`
+      const tooMany = failures.isEmpty(guessedAt)
+      failures.count(guessedAt)
+      throw tooMany ? tooManyFailures() : unauthorized()
+    }
+    if (!key.addressAllowed) {
+      throw new Problem(
+        'address_not_allowed',
+        `the key may not be used from ${address}; its IP access list does not have it`,
+      )
+    }
+    const { addressAllowed: _, ...identity } = key
+    state.caller = { ...identity, address, userAgent: (request.headers['user-agent'] ?? '').slice(0, 512) }
+    if (limiter) state.headers = limiter.take(key.keyId)
+
+    const params = request.params as Record<string, string>
+    const malformed = shapeProblems(operation.params, params, { at: 'the path' })
+    if (malformed.length > 0) throw fieldProblem('invalid_path', malformed)
+    for (const [name, value] of Object.entries(params)) {
+      state.params[name] = operation.params.properties[name].format === 'uuid' ? value.toLowerCase() : value
+    }
+    if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {
+      throw new Problem('not_found', `organization ${state.params.organizationId} was not found`)
+    }
+    if (operation.access === 'admin' && key.role !== 'admin') {
+      throw new Problem(
+        'role_not_allowed',
+        `${operation.summary} needs a key with the role admin; this key has the role ${key.role}`,
+      )
+    }
+  }
+
+  async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const admitted = await validate(operation, request)
+    const answer = operation.method === 'GET' ? await parts.read(admitted) : await runWrite(admitted)
+    return sendAnswer(operation, request, reply, answer)
+  }
+
+  async function validate(operation: AnyOperation, request: FastifyRequest): Promise<OperationRequest> {
+    const { requestId, caller, params } = request.penstock
+    const { body } = request
+    const query = request.query as Record<string, unknown>
+    const admitted: OperationRequest = {
+      operationId: operation.id,
+      requestId,
+      caller: caller!,
+      params,
+      query: readQuery(operation, query),
+      body: undefined,
+      echoes: false,
+    }
+    if (operation.body) {
+      if (body === undefined) throw new Problem('invalid_json', 'the body is empty; send a JSON object')
+      admitted.body = body
+      admitted.echoes = await checkBody(operation, params, body)
+    }
+    const ifMatch = request.headers['if-match']
+    if (ifMatch !== undefined && operation.method !== 'GET') admitted.ifMatch = parseIfMatch(ifMatch)
+    const key = request.headers['idempotency-key']
+    if (key !== undefined && operation.method !== 'GET') {
+      const text = JSON.stringify([operation.id, params, query, body ?? null])
+      admitted.idempotency = { key: parseIdempotencyKey(key), fingerprint: parts.fingerprint(text) }
+    }
+    return admitted
+  }
+
+  /** Tells whether the body also has fields of the resource that cannot be changed; throws all that is wrong, at once. */
+  async function checkBody(operation: AnyOperation, params: Record<string, string>, body: unknown): Promise<boolean> {
+    const problems = shapeProblems(operation.body, body)
+    if (problems.length === 0) return false
+    if (!operation.echo) throw invalidBody(problems)
+    const withEcho = shapeProblems(operation.body, body, { echo: operation.echo.shape })
+    if (withEcho.length === 0) return true
+    const current = await parts.current(operation, params)
+    if (current === undefined) throw invalidBody(withEcho)
+    throw invalidBody([...withEcho, ...echoProblems(operation.body, operation.echo.shape, body, current)])
+  }
+
+  async function runWrite(admitted: OperationRequest): Promise<OperationAnswer> {
+    if (!admitted.idempotency) return parts.write(admitted)
+    const name = `${admitted.caller.id} ${admitted.idempotency.key}`
+    if (underWay.has(name)) {
+      throw new Problem(
+        'idempotency_key_in_use',
+        'a request with this Idempotency-Key is still running; try again in a moment',
+        {
+          headers: { 'retry-after': '1' },
+        },
+      )
+    }
+    underWay.add(name)
+    try {
+      return await parts.write(admitted)
+    } finally {
+      underWay.delete(name)
+    }
+  }
+
+  function sendAnswer(
+    operation: AnyOperation,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: OperationAnswer,
+  ): FastifyReply {
+    const { requestId } = request.penstock
+    const result = operation.method === 'DELETE' ? '' : `"result":${answer.result},`
+    if (operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT') {
+      reply.header('etag', `"${answer.version ?? parts.fingerprint(answer.result).slice(0, 32)}"`)
+    }
+    if (answer.warning) reply.header('warning', `199 - "${answer.warning.replaceAll(/["\\]/g, '\\$&')}"`)
+    return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
+  }
+
+  function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+    const { requestId } = request.penstock
+    const { status, contentType, body } = errorAnswer(problem, requestId, request.headers.accept)
+    if (status >= 500) {
+      log.error('a request failed', {
+        requestId,
+        operation: operationName(request),
+        status,
+        ...(problem.cause ? { error: describeFailure(problem.cause) } : {}),
+      })
+    }
+    for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
+    // What was not read of the body would be taken for the next request.
+    if (!request.raw.complete && request.raw.headers['content-length'] !== '0') reply.header('connection', 'close')
+    return send(request, reply, status, contentType, body)
+  }
+
+  function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    contentType: string,
+    body: string,
+  ): FastifyReply {
+    const state = request.penstock
+    const seconds = (performance.now() - state.startedAtMs) / 1000
+    const operation = operationName(request)
+    metrics.observeRequest(operation, status, seconds)
+    if (log.logsRequests) {
+      log.info('request', {
+        requestId: state.requestId,
+        operation,
+        method: request.method,
+        status,
+        durationMs: Math.round(seconds * 1e5) / 100,
+        address: plainAddress(request.ip),
+        ...(state.caller ? { keyId: state.caller.keyId, organizationId: state.caller.organizationId } : {}),
+      })
+    }
+    for (const [name, value] of Object.entries(state.headers)) reply.header(name, value)
+    return reply
+      .code(status)
+      .header('x-request-id', state.requestId)
+      .header('content-type', contentType)
+      .header('cache-control', 'no-store')
+      .header('x-content-type-options', 'nosniff')
+      .send(body)
+  }
+
+  return server
+}
+
+function operationName(request: FastifyRequest): string {
+  return request.penstock.operation?.id ?? 'none'
+}
+
+function describeFailure(cause: unknown): ReturnType<typeof describeError> {
+  // A fault from the writer thread has its description with it.
+  const { description } = cause as { description?: ReturnType<typeof describeError> }
+  return description ?? describeError(cause)
+}
+
+function toProblem(error: unknown, requestId: string): Problem {
+  if (error instanceof Problem) return error
+  switch ((error as { code?: unknown }).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('body_too_large', `the body is larger than ${limits.bodyBytes} bytes`)
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('unsupported_media_type', 'send the body as application/json or application/merge-patch+json')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalid_request', 'the body is not as long as Content-Length says')
+    case 'FST_ERR_BAD_URL':
+      return new Problem('invalid_request', 'the path has a percent-encoding that does not decode')
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+    case 'ECONNRESET':
+      return new Problem('invalid_request', 'the request was broken off')
+    default:
+      return internalProblem(requestId, error)
+  }
+}
+
+function methodNotAllowed(method: string, allowed: string[]): Problem {
+  return new Problem('method_not_allowed', `${method} is not offered here; offered: ${allowed.join(', ')}`, {
+    headers: { allow: allowed.join(', ') },
+  })
+}
+
+function readQuery(operation: AnyOperation, raw: Record<string, unknown>): Record<string, unknown> {
+  const shape = operation.query ?? { type: 'object', properties: {}, additionalProperties: false }
+  const query: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(raw)) {
+    if (Array.isArray(value))
+      throw new Problem('invalid_query', `the query parameter ${JSON.stringify(name)} is sent more than once`)
+    query[name] = fromText(shape.properties[name]?.type, value)
+  }
+  const problems = shapeProblems(shape, query, { at: 'the query' })
+  if (problems.length > 0) throw fieldProblem('invalid_query', problems)
+  return query
+}
+
+/** A query has only text; `true` and `17` are read as what the shape wants, and nothing else is. */
+function fromText(type: string | undefined, text: unknown): unknown {
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  if (type === 'integer' && /^-?\d{1,15}$/.test(String(text))) return Number(text)
+  return text
+}
+
+function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: string; detail: string }[]): Problem {
+  return new Problem(code, fields.map((field) => field.detail).join('; '), { fields })
+}
+
+/** An IPv4 address that came over an IPv6 socket is written as IPv4. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?')[0]!.slice(0, 200)
+}

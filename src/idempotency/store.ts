@@ -1,0 +1,58 @@
+// Answers of requests that carried an `Idempotency-Key`, kept for a day: the same request again gets the same answer and
+// is not applied twice. The record is written in the transaction of the change, so that both are there or neither is.
+import { type Sql, statement } from '../database/sql.ts'
+
+export const keptHours = 24
+
+export type IdempotencyKey = { organizationId: string; callerId: string; idempotencyKey: string }
+
+interface IdempotencyRow {
+  fingerprint: string
+  answer: string | null
+}
+
+const claimStatement = statement<IdempotencyKey & { fingerprint: string; now: string }>(
+  `INSERT INTO idempotency_records (organization_id, caller_id, idempotency_key, fingerprint, created_at)
+   VALUES (:organizationId, :callerId, :idempotencyKey, :fingerprint, :now) ON CONFLICT DO NOTHING`,
+)
+const findStatement = statement<IdempotencyKey, IdempotencyRow>(
+  `SELECT fingerprint, answer FROM idempotency_records
+   WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey`,
+)
+const answerStatement = statement<IdempotencyKey & { answer: string }>(
+  `UPDATE idempotency_records SET answer = :answer
+   WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey`,
+)
+const forgetStatement = statement<{ before: string }>('DELETE FROM idempotency_records WHERE created_at < :before')
+const forgetOneStatement = statement<IdempotencyKey & { before: string }>(
+  `DELETE FROM idempotency_records
+   WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey
+     AND created_at < :before`,
+)
+
+/**
+ * Takes the key for this request, or returns the record of the request that took it before. Another transaction that has
+ * just taken it is waited for.
+ */
+export async function claimKey(
+  sql: Sql,
+  key: IdempotencyKey,
+  fingerprint: string,
+  now: string,
+): Promise<IdempotencyRow | undefined> {
+  await sql.run(forgetOneStatement, { ...key, before: oldest(now) })
+  if ((await sql.run(claimStatement, { ...key, fingerprint, now })) > 0) return undefined
+  return sql.first(findStatement, key)
+}
+
+export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: string): Promise<void> {
+  await sql.run(answerStatement, { ...key, answer: sealedAnswer })
+}
+
+export async function forgetOldKeys(sql: Sql, now: string): Promise<number> {
+  return sql.run(forgetStatement, { before: oldest(now) })
+}
+
+function oldest(now: string): string {
+  return new Date(Date.parse(now) - keptHours * 3_600_000).toISOString()
+}

@@ -1,0 +1,221 @@
+// The organization that the try-it mode shows: two people, a service, and a stopped pipe of each kind with every field of its
+// shape filled in, so that every field can be seen and changed. Hosts end in `.example` and resolve to nothing.
+import type { WriteContext } from '../database/database.ts'
+import { newKey } from '../keys/key.ts'
+import { insertKey } from '../keys/store.ts'
+import { newId } from '../lib/id.ts'
+import { insertMember, insertUser } from '../members/store.ts'
+import { maskConnectionString } from '../pipes/object-storage-source.ts'
+import type { SourceKindName, StoredPipe } from '../pipes/pipe.ts'
+import { pipeExample } from '../pipes/pipe-example.ts'
+import type { SourceSecrets } from '../pipes/pipe-source.ts'
+import { insertPipe, sealSecrets } from '../pipes/store.ts'
+import { insertService } from '../services/store.ts'
+import { initialize } from './initialize.ts'
+
+export interface Sample {
+  organizationId: string
+  adminUserId: string
+  userId: string
+  serviceId: string
+  keyId: string
+  keySecret: string
+  developerKeyId: string
+  developerKeySecret: string
+  pipeIds: Record<SourceKindName, string>
+}
+
+/** Returns undefined when the store is not empty. */
+export async function createSample(
+  { sql, vault }: WriteContext,
+  _: Record<string, never>,
+): Promise<Sample | undefined> {
+  const first = await initialize(
+    { sql, vault },
+    {
+      organizationName: 'Northwind Analytics',
+      adminName: 'Ingrid Solheim',
+      adminEmail: 'ingrid.solheim@northwind.example',
+    },
+  )
+  if (!first) return undefined
+  const now = new Date().toISOString()
+  const { organizationId } = first
+  const userId = newId()
+  await insertUser(sql, { id: userId, name: 'Amara Okafor', email: 'amara.okafor@northwind.example', now })
+  await insertMember(sql, { organizationId, userId, role: 'developer', now })
+  const developerKey = newKey(vault)
+  await insertKey(sql, {
+    id: newId(),
+    organizationId,
+    key: developerKey,
+    name: 'Developer key',
+    role: 'developer',
+    now,
+  })
+  const serviceId = newId()
+  await insertService(sql, {
+    id: serviceId,
+    organizationId,
+    name: 'analytics',
+    provider: 'aws',
+    region: 'us-east-1',
+    now,
+  })
+
+  const pipeIds = {} as Record<SourceKindName, string>
+  for (const [kind, sample] of Object.entries(samplePipes) as [SourceKindName, SamplePipe][]) {
+    const id = newId()
+    pipeIds[kind] = id
+    const { secrets, ...pipe } = sample
+    await insertPipe(sql, {
+      ...pipe,
+      id,
+      kind,
+      organizationId,
+      serviceId,
+      fieldMappings: pipeExample.fieldMappings,
+      destination: { ...pipeExample.destination, tableDefinition },
+      scaling: pipeExample.scaling,
+      settings: {},
+      sealedSecrets: sealSecrets(vault, { id, organizationId }, secrets),
+      createdAt: now,
+      updatedAt: now,
+    })
+  }
+  return {
+    organizationId,
+    adminUserId: first.adminUserId,
+    userId,
+    serviceId,
+    keyId: first.keyId,
+    keySecret: first.keySecret,
+    developerKeyId: developerKey.keyId,
+    developerKeySecret: developerKey.secret.reveal(),
+    pipeIds,
+  }
+}
+
+const tableDefinition = {
+  engine: { type: 'MergeTree' as const, columnIds: ['amount'], versionColumnId: 'ordered_at' },
+  partitionBy: 'toYYYYMM(ordered_at)',
+  primaryKey: 'order_id',
+  sortingKey: ['order_id', 'ordered_at'],
+}
+
+const caCertificate = [
+  '-----BEGIN CERTIFICATE-----',
+  'MIIBkTCCATegAwIBAgIUdsTk7iKbN0f+u+eZt7erVohg0R0wCgYIKoZIzj0EAwIw',
+  'HjEcMBoGA1UEAwwTTm9ydGh3aW5kIHNhbXBsZSBDQTAeFw0yNjExMTUwMjMyNDNa',
+  'Fw0zNjExMTIwMjMyNDNaMB4xHDAaBgNVBAMME05vcnRod2luZCBzYW1wbGUgQ0Ew',
+  'WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATxalqrOPJse0g2T6RauaRx4CcMNGKh',
+  '9PBCkyWufBkizH/ZkPKLoOLyHlrKPU7jHKo++cbwgSe5E1yeQ8N9Xlb9o1MwUTAd',
+  'BgNVHQ4EFgQUrqRm3f8kduvQnXvaEB25HhaZTkEwHwYDVR0jBBgwFoAUrqRm3f8k',
+  'duvQnXvaEB25HhaZTkEwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBF',
+  'AiA5wEG4Vt5edR17YwUSHoPE0P+p17Q/aoZ7oCH93MBvKQIhAKCeL73qO2jyfml2',
+  'J1zKm4bR1Na873JS2Wje8vzcbCnG',
+  '-----END CERTIFICATE-----',
+].join('\n')
+
+// Made up, and of nothing: no account has this name.
+const connectionString =
+  'DefaultEndpointsProtocol=https;AccountName=northwindexample;AccountKey=c2FtcGxlLWFjY291bnQta2V5;EndpointSuffix=core.example'
+
+type SamplePipe = Pick<StoredPipe, 'name' | 'state' | 'source'> & { secrets: SourceSecrets }
+
+const samplePipes: Record<SourceKindName, SamplePipe> = {
+  kafka: {
+    name: 'orders from kafka',
+    state: 'Stopped',
+    source: {
+      type: 'kafka',
+      authentication: 'PLAIN',
+      brokers: 'broker-1.northwind.example:9092,broker-2.northwind.example:9092',
+      topics: 'orders',
+      consumerGroup: 'penstock-orders',
+      format: 'JSONEachRow',
+      caCertificate,
+      iamRole: 'arn:aws:iam::000000000000:role/penstock-kafka',
+      offset: { strategy: 'from_beginning', timestamp: '2026-01-01T00:00' },
+      reversePrivateEndpointIds: ['rpe-orders-1'],
+      schemaRegistry: { url: 'https://registry.northwind.example', authentication: 'PLAIN', caCertificate },
+    },
+    secrets: { credentials: { username: 'penstock', password: 'sample-password' } },
+  },
+  kinesis: {
+    name: 'clicks from kinesis',
+    state: 'Stopped',
+    source: {
+      authentication: 'IAM_ROLE',
+      format: 'JSONEachRow',
+      iamRole: 'arn:aws:iam::000000000000:role/penstock-kinesis',
+      iteratorType: 'TRIM_HORIZON',
+      region: 'us-east-1',
+      streamName: 'clicks',
+      timestamp: 1767225600,
+      useEnhancedFanOut: false,
+    },
+    secrets: {},
+  },
+  objectStorage: {
+    name: 'invoices from s3',
+    state: 'Stopped',
+    source: {
+      type: 's3',
+      authentication: 'IAM_ROLE',
+      azureContainerName: 'invoices',
+      compression: 'auto',
+      connectionString: maskConnectionString(connectionString),
+      delimiter: ',',
+      format: 'JSONEachRow',
+      iamRole: 'arn:aws:iam::000000000000:role/penstock-invoices',
+      isContinuous: true,
+      path: 'invoices/**.json',
+      queueUrl: 'https://sqs.us-east-1.amazonaws.example/000000000000/invoices',
+      url: 'https://northwind-invoices.s3.us-east-1.amazonaws.example/invoices/*.json',
+    },
+    secrets: { connectionString },
+  },
+  postgres: {
+    name: 'shop from postgres',
+    state: 'Paused',
+    source: {
+      host: 'shop-db.northwind.example',
+      port: 5432,
+      database: 'shop',
+      settings: {
+        allowNullableColumns: false,
+        enableFailoverSlots: false,
+        initialLoadParallelism: 4,
+        publicationName: 'penstock_shop',
+        pullBatchSize: 100000,
+        replicationMode: 'cdc_only',
+        replicationSlotName: 'penstock_shop',
+        snapshotNumRowsPerPartition: 100000,
+        snapshotNumberOfParallelTables: 1,
+        syncIntervalSeconds: 60,
+      },
+      tableMappings: [
+        {
+          sourceSchemaName: 'public',
+          sourceTable: 'orders',
+          targetTable: 'shop_orders',
+          tableEngine: 'ReplacingMergeTree',
+          useCustomSortingKey: true,
+          sortingKeys: ['order_id'],
+          excludedColumns: ['internal_note'],
+        },
+        {
+          sourceSchemaName: 'public',
+          sourceTable: 'customers',
+          targetTable: 'shop_customers',
+          tableEngine: 'MergeTree',
+          useCustomSortingKey: false,
+          sortingKeys: [],
+          excludedColumns: [],
+        },
+      ],
+    },
+    secrets: { credentials: { username: 'penstock', password: 'sample-password' } },
+  },
+}

@@ -1,0 +1,48 @@
+// Identifiers and random tokens.
+import { randomBytes, randomUUID } from 'node:crypto'
+
+export const uuidPattern = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
+
+const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+export function newId(): string {
+  return randomUUID()
+}
+
+/** Uniformly random base62 text: bytes that would favour some characters are thrown away. */
+export function randomBase62(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += base62Alphabet[byte % 62]
+    }
+  }
+  return text
+}
+
+/** A number as base62 text, padded to `length`. */
+export function toBase62(number: number, length: number): string {
+  let text = ''
+  for (let rest = number; rest > 0; rest = Math.floor(rest / 62)) text = base62Alphabet[rest % 62] + text
+  return text.padStart(length, '0')
+}
+
+let lastMs = 0
+let sequence = 0
+
+/**
+ * A UUIDv7: ids made later sort later, also within one millisecond of one process, so that rows with such a key are
+ * appended to an index instead of scattered over it.
+ */
+export function newTimeOrderedId(nowMs = Date.now()): string {
+  sequence = nowMs > lastMs ? 0 : sequence + 1
+  if (nowMs > lastMs) lastMs = nowMs
+  // 12 bits count within a millisecond; an overflow borrows the next millisecond.
+  if (sequence > 0xfff) {
+    sequence = 0
+    lastMs++
+  }
+  const time = lastMs.toString(16).padStart(12, '0')
+  const random = randomUUID()
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, '0')}-${random.slice(19)}`
+}

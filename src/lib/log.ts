@@ -1,0 +1,58 @@
+// Structured logs, one JSON object a line on standard error. Only the fields listed here can be written:
+// a secret cannot slip in with an object that happens to carry one.
+import { type Logger, pino } from 'pino'
+
+export interface LogFields {
+  requestId?: string
+  operation?: string
+  method?: string
+  status?: number
+  durationMs?: number
+  keyId?: string
+  organizationId?: string
+  address?: string
+  reason?: string
+  /** Of an unexpected error: its class, its code and where it was thrown. Foreign messages may quote secrets and are left out. */
+  error?: { name: string; code?: string; at?: string[] }
+}
+
+export class Log {
+  readonly #logger: Logger
+
+  constructor(level: string, destination?: NodeJS.WritableStream) {
+    const options = { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` }
+    this.#logger = destination ? pino(options, destination) : pino(options, pino.destination({ fd: 2, sync: false }))
+  }
+
+  get logsRequests(): boolean {
+    return this.#logger.isLevelEnabled('info')
+  }
+
+  info(message: string, fields: LogFields = {}): void {
+    this.#logger.info(fields, message)
+  }
+
+  warn(message: string, fields: LogFields = {}): void {
+    this.#logger.warn(fields, message)
+  }
+
+  error(message: string, fields: LogFields = {}): void {
+    this.#logger.error(fields, message)
+  }
+
+  flush(): void {
+    this.#logger.flush()
+  }
+}
+
+/** What may be told of an unexpected error. */
+export function describeError(error: unknown): NonNullable<LogFields['error']> {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const code = (error as { code?: unknown }).code
+  const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
+  return {
+    name: error.name,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
+    at: frames.slice(0, 12).map((line) => line.trim().slice(3)),
+  }
+}

@@ -1,0 +1,108 @@
+// Counters and histograms in the Prometheus text format. A few lines of our own: the usual library brings clusters, push
+// gateways and summaries, and costs more memory than the rest of the server.
+
+type Labels = Record<string, string | number>
+
+interface Metric {
+  lines(): string[]
+}
+
+function seriesName(name: string, labels: Labels, extra?: string): string {
+  const parts = Object.entries(labels).map(([label, value]) => `${label}="${escape(String(value))}"`)
+  if (extra) parts.push(extra)
+  return parts.length > 0 ? `${name}{${parts.join(',')}}` : name
+}
+
+function escape(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+export class Counter implements Metric {
+  readonly #name: string
+  readonly #help: string
+  readonly #values = new Map<string, number>()
+
+  constructor(name: string, help: string) {
+    this.#name = name
+    this.#help = help
+  }
+
+  increment(labels: Labels, by = 1): void {
+    const series = seriesName(this.#name, labels)
+    this.#values.set(series, (this.#values.get(series) ?? 0) + by)
+  }
+
+  lines(): string[] {
+    const lines = [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} counter`]
+    for (const [series, value] of this.#values) lines.push(`${series} ${value}`)
+    return lines
+  }
+}
+
+export class Gauge implements Metric {
+  readonly #name: string
+  readonly #help: string
+  readonly #read: () => number
+
+  constructor(name: string, help: string, read: () => number) {
+    this.#name = name
+    this.#help = help
+    this.#read = read
+  }
+
+  lines(): string[] {
+    return [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} gauge`, `${this.#name} ${this.#read()}`]
+  }
+}
+
+interface Buckets {
+  labels: Labels
+  counts: number[]
+  sum: number
+  count: number
+}
+
+export class Histogram implements Metric {
+  readonly #name: string
+  readonly #help: string
+  readonly #bounds: number[]
+  readonly #series = new Map<string, Buckets>()
+
+  constructor(name: string, help: string, bounds: number[]) {
+    this.#name = name
+    this.#help = help
+    this.#bounds = bounds
+  }
+
+  observe(labels: Labels, value: number): void {
+    const key = Object.values(labels).join('\u0000')
+    let buckets = this.#series.get(key)
+    if (!buckets) {
+      buckets = { labels, counts: this.#bounds.map(() => 0), sum: 0, count: 0 }
+      this.#series.set(key, buckets)
+    }
+    const index = this.#bounds.findIndex((bound) => value <= bound)
+    if (index >= 0) buckets.counts[index]!++
+    buckets.sum += value
+    buckets.count++
+  }
+
+  lines(): string[] {
+    const lines = [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} histogram`]
+    for (const { labels, counts, sum, count } of this.#series.values()) {
+      let upTo = 0
+      for (const [index, bound] of this.#bounds.entries()) {
+        upTo += counts[index]!
+        lines.push(`${seriesName(`${this.#name}_bucket`, labels, `le="${bound}"`)} ${upTo}`)
+      }
+      lines.push(`${seriesName(`${this.#name}_bucket`, labels, 'le="+Inf"')} ${count}`)
+      lines.push(`${seriesName(`${this.#name}_sum`, labels)} ${sum}`)
+      lines.push(`${seriesName(`${this.#name}_count`, labels)} ${count}`)
+    }
+    return lines
+  }
+}
+
+export function exposition(metrics: Metric[]): string {
+  return `${metrics.flatMap((metric) => metric.lines()).join('\n')}\n`
+}

@@ -1,0 +1,27 @@
+// A value that must never be printed. It can be passed around, logged or serialised by accident and shows `[secret]`;
+// only code that opens a connection or seals it for storage calls `reveal`.
+import { inspect } from 'node:util'
+
+export class Secret {
+  readonly #value: string
+
+  constructor(value: string) {
+    this.#value = value
+  }
+
+  reveal(): string {
+    return this.#value
+  }
+
+  toString(): string {
+    return '[secret]'
+  }
+
+  toJSON(): string {
+    return '[secret]'
+  }
+
+  [inspect.custom](): string {
+    return '[secret]'
+  }
+}

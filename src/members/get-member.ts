@@ -1,0 +1,22 @@
+import { operation } from '../http/operation.ts'
+import { Member, MemberPath, memberExample, memberNotFound } from './member.ts'
+import { findMember, versionOf } from './store.ts'
+
+export const getMember = operation({
+  id: 'getMember',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/members/{userId}',
+  tag: 'User management',
+  summary: 'Get organization member',
+  description: 'The member with the present role. The `ETag` of the answer can be sent as `If-Match` with a change.',
+  access: 'developer',
+  params: MemberPath,
+  result: Member,
+  problems: [],
+  example: { summary: 'A developer', result: memberExample },
+  async run({ sql }, { params }) {
+    const stored = await findMember(sql, params.organizationId, params.userId)
+    if (!stored) throw memberNotFound(params.organizationId, params.userId)
+    return { result: stored.member, version: versionOf(stored) }
+  },
+})

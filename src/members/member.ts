@@ -1,0 +1,39 @@
+import { type Static, Type } from 'typebox'
+import { notFound, type Problem } from '../lib/problem.ts'
+import { idParameter, OrganizationPath } from '../organizations/organization.ts'
+
+const MemberRole = Type.Enum(['admin', 'developer'], {
+  type: 'string',
+  description: '`admin` may do everything; `developer` may read everything and change nothing.',
+})
+
+export const MemberPath = Type.Object({
+  ...OrganizationPath,
+  userId: idParameter('The user; the same id in every organization the user belongs to.'),
+})
+
+export const Member = Type.Object(
+  {
+    userId: Type.String({ format: 'uuid', description: 'The user; the same id in every organization.' }),
+    name: Type.String({ description: 'From the personal profile of the user.' }),
+    email: Type.String({ format: 'email', description: 'From the personal profile of the user.' }),
+    role: MemberRole,
+    joinedAt: Type.String({ format: 'date-time', description: 'When the user joined the organization.' }),
+  },
+  { $id: 'Member', additionalProperties: false },
+)
+export type Member = Static<typeof Member>
+
+export const MemberPatch = Type.Object({ role: MemberRole }, { $id: 'MemberPatch', additionalProperties: false })
+
+export const memberExample: Member = {
+  userId: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+  name: 'Amara Okafor',
+  email: 'amara.okafor@northwind.example',
+  role: 'developer',
+  joinedAt: '2026-03-02T09:15:00.000Z',
+}
+
+export function memberNotFound(organizationId: string, userId: string): Problem {
+  return notFound(`member ${userId} was not found in organization ${organizationId}`)
+}

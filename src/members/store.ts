@@ -1,0 +1,85 @@
+import { type Sql, statement } from '../database/sql.ts'
+import type { Role } from '../http/operation.ts'
+import type { Member } from './member.ts'
+
+export interface StoredMember {
+  member: Member
+  memberVersion: number
+  userVersion: number
+}
+
+/** Changes with the membership and with the profile of the user, as the Member does. */
+export function versionOf(stored: StoredMember): string {
+  return `${stored.memberVersion}.${stored.userVersion}`
+}
+
+interface MemberRow {
+  user_id: string
+  name: string
+  email: string
+  role: Role
+  joined_at: string
+  member_version: number
+  user_version: number
+}
+
+const memberColumns = `members.user_id, users.name, users.email, members.role, members.joined_at,
+  members.version AS member_version, users.version AS user_version
+  FROM members JOIN users ON users.id = members.user_id`
+
+const findStatement = statement<{ organizationId: string; userId: string }, MemberRow>(
+  `SELECT ${memberColumns} WHERE members.organization_id = :organizationId AND members.user_id = :userId`,
+)
+const otherAdminStatement = statement<{ organizationId: string; userId: string }, { user_id: string }>(
+  `SELECT user_id FROM members WHERE organization_id = :organizationId AND role = 'admin' AND user_id <> :userId LIMIT 1`,
+)
+const updateRoleStatement = statement<{ organizationId: string; userId: string; role: Role }>(
+  `UPDATE members SET role = :role, version = version + 1 WHERE organization_id = :organizationId AND user_id = :userId`,
+)
+const insertUserStatement = statement<{ id: string; name: string; email: string; now: string }>(
+  'INSERT INTO users (id, name, email, created_at) VALUES (:id, :name, :email, :now)',
+)
+const insertMemberStatement = statement<{ organizationId: string; userId: string; role: Role; now: string }>(
+  'INSERT INTO members (organization_id, user_id, role, joined_at) VALUES (:organizationId, :userId, :role, :now)',
+)
+
+export async function findMember(sql: Sql, organizationId: string, userId: string): Promise<StoredMember | undefined> {
+  const row = await sql.first(findStatement, { organizationId, userId })
+  if (!row) return undefined
+  const { user_id, name, email, role, joined_at } = row
+  return {
+    member: { userId: user_id, name, email, role, joinedAt: joined_at },
+    memberVersion: row.member_version,
+    userVersion: row.user_version,
+  }
+}
+
+/** Call with the organization locked. */
+export async function hasAnotherAdmin(sql: Sql, organizationId: string, userId: string): Promise<boolean> {
+  return (await sql.first(otherAdminStatement, { organizationId, userId })) !== undefined
+}
+
+/** Call with the organization locked; returns the member as it is now. */
+export async function updateRole(
+  sql: Sql,
+  organizationId: string,
+  stored: StoredMember,
+  role: Role,
+): Promise<StoredMember> {
+  await sql.run(updateRoleStatement, { organizationId, userId: stored.member.userId, role })
+  return { ...stored, member: { ...stored.member, role }, memberVersion: stored.memberVersion + 1 }
+}
+
+export async function insertUser(
+  sql: Sql,
+  user: { id: string; name: string; email: string; now: string },
+): Promise<void> {
+  await sql.run(insertUserStatement, user)
+}
+
+export async function insertMember(
+  sql: Sql,
+  member: { organizationId: string; userId: string; role: Role; now: string },
+): Promise<void> {
+  await sql.run(insertMemberStatement, member)
+}

@@ -1,0 +1,50 @@
+import { operation } from '../http/operation.ts'
+import { Problem } from '../lib/problem.ts'
+import { lockOrganization } from '../organizations/store.ts'
+import { Member, MemberPatch, MemberPath, memberExample, memberNotFound } from './member.ts'
+import { findMember, hasAnotherAdmin, updateRole, versionOf } from './store.ts'
+
+export const updateMember = operation({
+  id: 'updateMember',
+  method: 'PATCH',
+  path: '/v1/organizations/{organizationId}/members/{userId}',
+  tag: 'User management',
+  summary: 'Update organization member',
+  description:
+    'Changes the role of a member. Setting the role that the member already has is fine and changes nothing. ' +
+    'An organization always keeps at least one admin.',
+  access: 'admin',
+  activity: 'member_role_changed',
+  params: MemberPath,
+  body: MemberPatch,
+  echo: {
+    shape: Member,
+    current: async ({ sql }, params) => (await findMember(sql, params.organizationId, params.userId))?.member,
+  },
+  result: Member,
+  problems: ['last_admin'],
+  example: {
+    summary: 'Make a developer an admin',
+    body: { role: 'admin' },
+    result: { ...memberExample, role: 'admin' },
+  },
+  async run({ sql, requireVersion, record }, { params, body }) {
+    const { organizationId, userId } = params
+    await lockOrganization(sql, organizationId)
+    const stored = await findMember(sql, organizationId, userId)
+    if (!stored) throw memberNotFound(organizationId, userId)
+    requireVersion(versionOf(stored))
+
+    const { role } = stored.member
+    if (body.role === role) return { result: stored.member, version: versionOf(stored) }
+    if (role === 'admin' && !(await hasAnotherAdmin(sql, organizationId, userId))) {
+      throw new Problem(
+        'last_admin',
+        `member ${userId} is the only admin of organization ${organizationId}; make another member an admin first`,
+      )
+    }
+    const changed = await updateRole(sql, organizationId, stored, body.role)
+    record({ type: 'member', id: userId }, [{ field: 'role', from: role, to: body.role }])
+    return { result: changed.member, version: versionOf(changed) }
+  },
+})

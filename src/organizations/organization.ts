@@ -1,0 +1,9 @@
+import { Type } from 'typebox'
+import { uuidPattern } from '../lib/id.ts'
+
+/** A uuid in a path. */
+export function idParameter(description: string) {
+  return Type.String({ format: 'uuid', pattern: uuidPattern, patternHint: 'a uuid', description })
+}
+
+export const OrganizationPath = { organizationId: idParameter('The organization of the API key.') }

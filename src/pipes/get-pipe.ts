@@ -1,0 +1,28 @@
+import { operation } from '../http/operation.ts'
+import { loadService } from '../services/service.ts'
+import { Pipe, PipePath, pipeNotFound, showPipe } from './pipe.ts'
+import { pipeExample } from './pipe-example.ts'
+import { findPipe } from './store.ts'
+
+export const getPipe = operation({
+  id: 'getPipe',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}',
+  tag: 'data pipes',
+  summary: 'Get data pipe',
+  description: 'The whole pipe without its secrets. The `ETag` of the answer can be sent as `If-Match` with a change.',
+  access: 'developer',
+  stability: 'beta',
+  params: PipePath,
+  result: Pipe,
+  problems: [],
+  example: { summary: 'A Kafka pipe', result: pipeExample },
+  async run({ sql }, { params }) {
+    const pipe = await findPipe(sql, params)
+    if (!pipe) {
+      await loadService(sql, params.organizationId, params.serviceId)
+      throw pipeNotFound(params.serviceId, params.pipeId)
+    }
+    return { result: showPipe(pipe), version: String(pipe.version) }
+  },
+})

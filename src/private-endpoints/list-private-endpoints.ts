@@ -1,0 +1,31 @@
+import { Type } from 'typebox'
+import { operation } from '../http/operation.ts'
+import { loadService, ServicePath } from '../services/service.ts'
+import { PrivateEndpoint, privateEndpointExample } from './private-endpoint.ts'
+import { listEndpoints } from './store.ts'
+
+export const listPrivateEndpoints = operation({
+  id: 'listPrivateEndpoints',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpoint',
+  tag: 'Service',
+  summary: 'List private endpoints',
+  description: 'The private endpoints that are attached to the service, the newest first.',
+  access: 'developer',
+  params: Type.Object(ServicePath),
+  result: Type.Array(PrivateEndpoint),
+  problems: [],
+  example: { summary: 'One endpoint', result: [privateEndpointExample] },
+  async run({ sql }, { params }) {
+    const service = await loadService(sql, params.organizationId, params.serviceId)
+    const endpoints = await listEndpoints(sql, params.organizationId, params.serviceId)
+    return {
+      result: endpoints.map(({ id, description }) => ({
+        cloudProvider: service.provider,
+        description,
+        id,
+        region: service.region,
+      })),
+    }
+  },
+})

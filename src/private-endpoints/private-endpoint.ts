@@ -1,0 +1,52 @@
+import { type Static, Type } from 'typebox'
+import type { Provider } from '../services/service.ts'
+
+const EndpointId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[!-~]+$',
+  patternHint: '1 to 255 printable ASCII characters without white space',
+  description:
+    'The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; ' +
+    'azure a resource id or a uuid. An id of another form is accepted with a `Warning` header.',
+})
+const Description = Type.String({ maxLength: 255, description: 'For people.' })
+
+export const PrivateEndpoint = Type.Object(
+  {
+    cloudProvider: Type.Enum(['aws', 'gcp', 'azure'], { type: 'string', description: 'The provider of the service.' }),
+    description: Description,
+    id: EndpointId,
+    region: Type.String({ description: 'The region of the service.' }),
+  },
+  { $id: 'PrivateEndpoint', additionalProperties: false },
+)
+export type PrivateEndpoint = Static<typeof PrivateEndpoint>
+
+export const PrivateEndpointCreate = Type.Object(
+  { description: Type.Optional({ ...Description, default: '' }), id: EndpointId },
+  { $id: 'PrivateEndpointCreate', additionalProperties: false },
+)
+
+export const privateEndpointExample: PrivateEndpoint = {
+  cloudProvider: 'aws',
+  description: 'Analytics VPC, production',
+  id: 'vpce-0a1b2c3d4e5f67890',
+  region: 'us-east-1',
+}
+
+const usualIds: Record<Provider, { pattern: RegExp; described: string }> = {
+  aws: { pattern: /^vpce-(?:[0-9a-f]{8}|[0-9a-f]{17})$/, described: '"vpce-" and 8 or 17 hex digits' },
+  gcp: { pattern: /^[0-9]+$/, described: 'decimal digits' },
+  azure: {
+    pattern: /^(?:\/subscriptions\/.+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i,
+    described: 'a resource id ("/subscriptions/...") or a uuid',
+  },
+}
+
+/** What is unusual about the id for this provider, as a sentence; undefined when nothing is (docs/contract.md, section 4). */
+export function unusualId(provider: Provider, id: string): string | undefined {
+  const { pattern, described } = usualIds[provider]
+  if (pattern.test(id)) return undefined
+  return `id ${JSON.stringify(id)} does not look like an endpoint of ${provider}, which is ${described}`
+}

@@ -1,0 +1,77 @@
+// The test command: node test/run.ts [files or globs...] [-- flags for node --test]
+// Runs test files, all of them unless told, against one PostgreSQL server, which they find in PENSTOCK_TEST_POSTGRES.
+// Files and globs are relative to the project. test/real, test/console and test/heavy have commands of their own.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync } from 'node:fs'
+import { availableParallelism, constants } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from './postgres-server.ts'
+
+const root = join(import.meta.dirname, '..')
+const separator = process.argv.indexOf('--')
+const patterns = process.argv.slice(2, separator < 0 ? undefined : separator)
+const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
+
+const files: string[] = []
+for (const pattern of patterns.length > 0 ? patterns : ['{src/**,test}/*.test.ts']) {
+  const found = globSync(pattern, { cwd: root }).sort()
+  // A misspelt name must not pass as a green run.
+  if (found.length === 0) {
+    console.error(`No test file matches ${pattern}`)
+    process.exit(1)
+  }
+  files.push(...found)
+}
+
+// Fails a file whose tests are done while something still runs, such as a pool or a server. --test-timeout covers single
+// tests only, so that such a file would never end, and --test-force-exit would hide it. Workers and processes that a test
+// starts inherit both the import and the environment: the mark keeps them from taking themselves for test files.
+const failIfLeftRunning = `
+  import { after } from 'node:test'
+  if (process.env.NODE_TEST_CONTEXT && !process.env.PENSTOCK_TEST_WATCHED) {
+    process.env.PENSTOCK_TEST_WATCHED = '1'
+    after(() => {
+      setTimeout(() => {
+        console.error('Left running:', process.getActiveResourcesInfo().join(', '))
+        process.exit(1)
+      }, 10_000).unref()
+    })
+  }`
+
+let interruptedBy: NodeJS.Signals | undefined
+let forward = (_signal: NodeJS.Signals) => {}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interruptedBy ??= signal
+    forward(signal)
+  })
+}
+
+const postgres = await startPostgres()
+try {
+  if (!interruptedBy) process.exitCode = await runTests()
+} finally {
+  await postgres.stop()
+}
+if (interruptedBy) process.exitCode = 128 + constants.signals[interruptedBy]
+
+async function runTests(): Promise<number> {
+  const child = spawn(
+    process.execPath,
+    [
+      '--test',
+      // The runner's own default leaves a core idle, and tests wait for the disk more than they compute.
+      `--test-concurrency=${availableParallelism()}`,
+      '--test-timeout=120000',
+      `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
+      ...flags,
+      ...files,
+    ],
+    { cwd: root, stdio: 'inherit', env: { ...process.env, PENSTOCK_TEST_POSTGRES: postgres.url } },
+  )
+  forward = (signal) => child.kill(signal)
+  const [code] = await once(child, 'exit')
+  return code ?? 1
+}
