@@ -8,12 +8,12 @@ interface Metric {
 }
 
 function seriesName(name: string, labels: Labels, extra?: string): string {
-  const parts = Object.entries(labels).map(([label, value]) => `${label}="${escape(String(value))}"`)
+  const parts = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(String(value))}"`)
   if (extra) parts.push(extra)
   return parts.length > 0 ? `${name}{${parts.join(',')}}` : name
 }
 
-function escape(value: string): string {
+function escapeLabel(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
 

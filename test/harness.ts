@@ -1,0 +1,244 @@
+// A whole Penstock on a fresh database, for tests that speak HTTP to it. Every such test runs on both databases.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { type App, openApp } from '../src/app.ts'
+import type { Config } from '../src/config.ts'
+import type { Dialect, Sql } from '../src/database/sql.ts'
+import { bind } from '../src/database/sql.ts'
+import { SqliteConnection } from '../src/database/sqlite.ts'
+import type { Role } from '../src/http/operation.ts'
+import type { Sample } from '../src/installation/sample.ts'
+import { newKey } from '../src/keys/key.ts'
+import { insertKey, type KeyToInsert } from '../src/keys/store.ts'
+import { newId } from '../src/lib/id.ts'
+import { Log } from '../src/lib/log.ts'
+import { insertMember, insertUser } from '../src/members/store.ts'
+import { insertOrganization } from '../src/organizations/store.ts'
+import type { Provider } from '../src/services/service.ts'
+import { insertService } from '../src/services/store.ts'
+import { startPostgres } from './postgres-server.ts'
+
+export interface Key {
+  keyId: string
+  secret: string
+}
+
+export interface RequestOptions {
+  /** The sample's admin key unless told; `null` sends no Authorization header. */
+  key?: Key | null
+  body?: unknown
+  /** Sent as it is, instead of `body`. */
+  text?: string | Buffer
+  headers?: Record<string, string>
+  /** Every address has a throttle of its own. */
+  address?: string
+}
+
+export interface TestResponse {
+  status: number
+  headers: Record<string, string | string[] | number | undefined>
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  body: any
+}
+
+export interface TestApp {
+  dialect: Dialect
+  app: App
+  config: Config
+  /** Straight to the database, around Penstock. */
+  sql: Sql
+  sample: Sample
+  admin: Key
+  developer: Key
+  /** Every line that was logged. */
+  logged: string[]
+  request(method: string, path: string, options?: RequestOptions): Promise<TestResponse>
+  addOrganization(): Promise<{ organizationId: string; admin: Key; adminUserId: string; serviceId: string }>
+  addMember(organizationId: string, role: Role): Promise<string>
+  addKey(organizationId: string, role: Role, more?: Partial<KeyToInsert>): Promise<Key>
+  addService(organizationId: string, provider?: Provider): Promise<string>
+  /** Rows of a statement written for the test; parameters are not needed often enough to have them. */
+  query<Row>(text: string): Promise<Row[]>
+  close(): Promise<void>
+}
+
+export async function openTestApp(dialect: Dialect, overrides: Partial<Config> = {}): Promise<TestApp> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+  const config: Config = {
+    host: '127.0.0.1',
+    port: 0,
+    dataFolder: folder,
+    masterKeyFile: join(folder, 'master-keys.json'),
+    databaseUrl: dialect === 'postgres' ? await freshPostgresDatabase() : undefined,
+    logLevel: 'info',
+    rateLimit: undefined,
+    trustedProxies: [],
+    tlsInFront: false,
+    ...overrides,
+  }
+  const logged: string[] = []
+  const log = new Log('info', { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream)
+  const app = await openApp(config, { log, mayCreateKeys: true, onFatal: () => undefined })
+  const sample = (await app.database.write('createSample', {}, 'initialize'))!
+  const direct = await openDirect(config)
+  const { sql } = direct
+  const admin = { keyId: sample.keyId, secret: sample.keySecret }
+
+  const addMember = async (organizationId: string, role: Role): Promise<string> => {
+    const now = new Date().toISOString()
+    const userId = newId()
+    await insertUser(sql, { id: userId, name: `User ${userId.slice(0, 8)}`, email: `${userId}@northwind.example`, now })
+    await insertMember(sql, { organizationId, userId, role, now })
+    return userId
+  }
+  const addKey = async (organizationId: string, role: Role, more: Partial<KeyToInsert> = {}): Promise<Key> => {
+    const key = newKey(app.vault)
+    const now = new Date().toISOString()
+    await insertKey(sql, { id: newId(), organizationId, key, name: 'test', role, now, ...more })
+    return { keyId: key.keyId, secret: key.secret.reveal() }
+  }
+  const addService = async (organizationId: string, provider: Provider = 'aws'): Promise<string> => {
+    const id = newId()
+    await insertService(sql, {
+      id,
+      organizationId,
+      name: 'test',
+      provider,
+      region: 'eu-west-1',
+      now: new Date().toISOString(),
+    })
+    return id
+  }
+
+  return {
+    dialect,
+    app,
+    config,
+    sql,
+    sample,
+    admin,
+    developer: { keyId: sample.developerKeyId, secret: sample.developerKeySecret },
+    logged,
+    addMember,
+    addKey,
+    addService,
+    async addOrganization() {
+      const organizationId = newId()
+      await insertOrganization(sql, { id: organizationId, name: 'Another', now: new Date().toISOString() })
+      return {
+        organizationId,
+        adminUserId: await addMember(organizationId, 'admin'),
+        admin: await addKey(organizationId, 'admin'),
+        serviceId: await addService(organizationId),
+      }
+    },
+    async request(method, path, options = {}) {
+      const { key = admin, body, text, address, headers = {} } = options
+      const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
+      const response = await app.server.inject({
+        method: method as 'GET',
+        url: path,
+        ...(address ? { remoteAddress: address } : {}),
+        headers: {
+          ...(key ? { authorization: basic(key) } : {}),
+          ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(payload === undefined ? {} : { payload }),
+      })
+      return {
+        status: response.statusCode,
+        headers: response.headers,
+        text: response.payload,
+        body: String(response.headers['content-type']).includes('json') ? JSON.parse(response.payload) : undefined,
+      }
+    },
+    query: direct.query,
+    async close() {
+      await direct.close()
+      await app.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs the same tests on SQLite and on PostgreSQL, each on a database of its own. */
+export function onBothDatabases(
+  name: string,
+  define: (app: () => TestApp) => void,
+  overrides: Partial<Config> = {},
+): void {
+  for (const dialect of ['sqlite', 'postgres'] as const) {
+    describe(`${name} on ${dialect}`, () => {
+      let testApp: TestApp
+      before(async () => {
+        testApp = await openTestApp(dialect, overrides)
+      })
+      after(() => testApp?.close())
+      define(() => testApp)
+    })
+  }
+}
+
+export function basic({ keyId, secret }: Key): string {
+  return `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`
+}
+
+interface Direct {
+  sql: Sql
+  query<Row>(text: string): Promise<Row[]>
+  close(): Promise<void>
+}
+
+async function openDirect(config: Config): Promise<Direct> {
+  if (!config.databaseUrl) {
+    const connection = new SqliteConnection(join(config.dataFolder, 'penstock.db'), { readOnly: false })
+    return {
+      sql: connection,
+      query: async <Row>(text: string) => connection.database.prepare(text).all() as Row[],
+      close: async () => connection.close(),
+    }
+  }
+  const client = new pg.Client({ connectionString: config.databaseUrl })
+  await client.connect()
+  const run: Sql['all'] = async (statement, values) => {
+    const prepared = statement.for('postgres')
+    return (await client.query(prepared.text, bind(prepared, values))).rows
+  }
+  return {
+    sql: {
+      dialect: 'postgres',
+      all: run,
+      first: async (statement, values) => (await run(statement, values))[0],
+      run: async (statement, values) => (await run(statement, values)).length,
+    },
+    query: async <Row>(text: string) => (await client.query(text)).rows as Row[],
+    close: () => client.end(),
+  }
+}
+
+let ownServer: ReturnType<typeof startPostgres> | undefined
+
+/** An empty database on the server that the test run started, or, for a single file, on one of its own. */
+async function freshPostgresDatabase(): Promise<string> {
+  let serverUrl = process.env.PENSTOCK_TEST_POSTGRES
+  if (!serverUrl) {
+    if (!ownServer) {
+      ownServer = startPostgres()
+      after(async () => (await ownServer!).stop())
+    }
+    serverUrl = (await ownServer).url
+  }
+  const name = `test_${newId().replaceAll('-', '')}`
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  await client.query(`CREATE DATABASE ${name}`)
+  await client.end()
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
