@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import type { DatabaseEvents } from './database/database.ts'
-import { openPostgres } from './database/postgres.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { readOperation } from './execute-operation.ts'
 import { ServerMetrics } from './http/metrics.ts'
@@ -17,8 +16,9 @@ import { addressAllowed, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
-import { newMasterKeys, Vault } from './lib/vault.ts'
+import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
+import { writerModule } from './writer.ts'
 import { type PenstockDatabase, writes } from './writes.ts'
 
 export interface App {
@@ -55,14 +55,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
     onFatal: () => setImmediate(options.onFatal),
   }
-  const database: PenstockDatabase = config.databaseUrl
-    ? await openPostgres({ url: config.databaseUrl, writes, vault, events })
-    : await openSqlite({
-        file: join(config.dataFolder, 'penstock.db'),
-        writer: new URL(import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js', import.meta.url),
-        writerData: { masterKeys },
-        events,
-      })
+  const database = await openDatabase(config, masterKeys, vault, events)
   let isNew: boolean
   try {
     isNew = await checkKeys(database, vault, config, storedKeys !== undefined)
@@ -122,6 +115,21 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       await database.close()
     },
   }
+}
+
+async function openDatabase(
+  config: Config,
+  masterKeys: MasterKeys,
+  vault: Vault,
+  events: DatabaseEvents,
+): Promise<PenstockDatabase> {
+  if (config.databaseUrl) {
+    // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
+    const { openPostgres } = await import('./database/postgres.ts')
+    return openPostgres({ url: config.databaseUrl, writes, vault, events })
+  }
+  const file = join(config.dataFolder, 'penstock.db')
+  return openSqlite({ file, writer: writerModule, writerData: { masterKeys }, events })
 }
 
 /** Makes the data folder ours alone, and returns the path of the master key file. */

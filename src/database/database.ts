@@ -44,7 +44,7 @@ export interface DatabaseEvents {
 export const maxWaitingWrites = 4_096
 
 /** An unexpected error of a write or a read, as far as it may be told in a log. */
-export class Fault extends Error {
+class Fault extends Error {
   readonly description: NonNullable<LogFields['error']>
 
   constructor(description: NonNullable<LogFields['error']>) {

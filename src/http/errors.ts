@@ -44,7 +44,7 @@ export function errorAnswer(problem: Problem, requestId: string, accept: string 
   return { status, contentType: 'application/problem+json', body: JSON.stringify(body) }
 }
 
-export function asksForProblemJson(accept: string): boolean {
+function asksForProblemJson(accept: string): boolean {
   return accept.split(',').some((range) => range.split(';')[0]!.trim().toLowerCase() === 'application/problem+json')
 }
 

@@ -37,7 +37,7 @@ const statusNames: Record<number, string> = {
 }
 
 /** The problems that an operation can answer with. */
-export function problemsOf(operation: AnyOperation): ProblemCode[] {
+function problemsOf(operation: AnyOperation): ProblemCode[] {
   return [
     ...everyOperation,
     ...(operation.body ? everyBody : []),

@@ -1,8 +1,9 @@
 // An operation is a promise (method, path, shapes, permission) with the steps that keep it. Everything else is derived from
 // the list of operations: routes, validation, the response's allow-list, OpenAPI, permission tests.
-import type { Static, TObject, TSchema } from 'typebox'
+
 import type { Sql } from '../database/sql.ts'
 import type { ProblemCode } from '../lib/problem.ts'
+import type { ObjectSchema, Schema, Static } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 
 export type Role = 'admin' | 'developer'
@@ -53,10 +54,10 @@ export interface Example {
 }
 
 export interface Operation<
-  Params extends TObject = TObject,
-  Query extends TObject = TObject,
-  Body extends TSchema = TSchema,
-  Result extends TSchema = TSchema,
+  Params extends ObjectSchema = ObjectSchema,
+  Query extends ObjectSchema = ObjectSchema,
+  Body extends Schema = Schema,
+  Result extends Schema = Schema,
 > {
   /** One name everywhere: operationId, file, export, test. */
   id: string
@@ -78,7 +79,7 @@ export interface Operation<
    * as declarative tools do (docs/http.md).
    */
   echo?: {
-    shape: TObject
+    shape: ObjectSchema
     current(context: Pick<OperationContext, 'sql' | 'vault'>, params: Static<Params>): Promise<unknown>
   }
   result: Result
@@ -122,9 +123,12 @@ export const tags = {
 export type Tag = keyof typeof tags
 
 /** Declares an operation. Types flow from its shapes into `run`. */
-export function operation<Params extends TObject, Query extends TObject, Body extends TSchema, Result extends TSchema>(
-  definition: Operation<Params, Query, Body, Result>,
-): Operation<Params, Query, Body, Result> {
+export function operation<
+  Params extends ObjectSchema,
+  Query extends ObjectSchema,
+  Body extends Schema,
+  Result extends Schema,
+>(definition: Operation<Params, Query, Body, Result>): Operation<Params, Query, Body, Result> {
   return definition
 }
 

@@ -1,8 +1,7 @@
 // What is served without authentication: health, metrics, the OpenAPI document and the pages made of it.
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { problems } from '../lib/problem.ts'
-import { problemIndexPage, problemPage, referencePage } from './reference.ts'
 
 export interface PageParts {
   document: Record<string, unknown>
@@ -35,10 +34,11 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
   const documentText = JSON.stringify(parts.document, null, 2)
   server.get('/v1', (_, reply) => send(reply, json, documentText))
 
-  // Rendered when first asked for: most processes never serve it.
+  // Loaded and rendered when first asked for: most processes never serve them.
+  const pages = () => import('./reference.ts')
   let reference: string | undefined
-  server.get('/docs', (_, reply) => {
-    reference ??= referencePage(parts.document as never)
+  server.get('/docs', async (_, reply) => {
+    reference ??= (await pages()).referencePage(parts.document as never)
     return send(reply, html, reference)
   })
   server.get('/', (_, reply) => reply.redirect('/docs'))
@@ -46,11 +46,13 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     ['reference.css', 'text/css; charset=utf-8'],
     ['reference.js', 'text/javascript; charset=utf-8'],
   ] as const) {
-    const text = readFileSync(new URL(`assets/${file}`, import.meta.url), 'utf8')
-    server.get(`/docs/${file}`, (_, reply) => send(reply, contentType, text))
+    const address = new URL(`assets/${file}`, import.meta.url)
+    server.get(`/docs/${file}`, async (_, reply) => send(reply, contentType, await readFile(address, 'utf8')))
   }
-  server.get('/problems', (_, reply) => send(reply, html, problemIndexPage(problems)))
+  server.get('/problems', async (_, reply) => send(reply, html, (await pages()).problemIndexPage(problems)))
   for (const [code, entry] of Object.entries(problems)) {
-    server.get(`/problems/${code}`, (_, reply) => send(reply, html, problemPage(code, entry, entry.help)))
+    server.get(`/problems/${code}`, async (_, reply) =>
+      send(reply, html, (await pages()).problemPage(code, entry, entry.help)),
+    )
   }
 }

@@ -2,7 +2,7 @@
 // is not applied twice. The record is written in the transaction of the change, so that both are there or neither is.
 import { type Sql, statement } from '../database/sql.ts'
 
-export const keptHours = 24
+const keptHours = 24
 
 export type IdempotencyKey = { organizationId: string; callerId: string; idempotencyKey: string }
 

@@ -6,9 +6,6 @@ const findStatement = statement<Record<string, never>, { key_check: string }>(
 const insertStatement = statement<{ keyCheck: string; now: string }>(
   'INSERT INTO installation (id, key_check, created_at) VALUES (1, :keyCheck, :now) ON CONFLICT DO NOTHING',
 )
-const anyOrganizationStatement = statement<Record<string, never>, { id: string }>(
-  'SELECT id FROM organizations LIMIT 1',
-)
 
 export async function findKeyCheck(sql: Sql): Promise<string | undefined> {
   return (await sql.first(findStatement, {}))?.key_check
@@ -16,8 +13,4 @@ export async function findKeyCheck(sql: Sql): Promise<string | undefined> {
 
 export async function insertKeyCheck(sql: Sql, keyCheck: string, now: string): Promise<boolean> {
   return (await sql.run(insertStatement, { keyCheck, now })) > 0
-}
-
-export async function hasOrganization(sql: Sql): Promise<boolean> {
-  return (await sql.first(anyOrganizationStatement, {})) !== undefined
 }

@@ -3,10 +3,10 @@
 // The sentences are for people and quote what was sent, but never what a shape marks as `secret` or `writeOnly`.
 // A keyword that is not implemented here would be a rule that silently does not hold: `assertKnownKeywords` refuses it.
 
-import type { TSchema } from 'typebox'
 import type { FieldProblem } from './problem.ts'
+import type { Schema } from './schema.ts'
 
-export type Shape = TSchema
+export type Shape = Schema
 
 export interface ShapeOptions {
   /**

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { notFound, type Problem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 
 const MemberRole = Type.Enum(['admin', 'developer'], {

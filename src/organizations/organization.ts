@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { uuidPattern } from '../lib/id.ts'
+import { Type } from '../lib/schema.ts'
 
 /** A uuid in a path. */
 export function idParameter(description: string) {

@@ -1,6 +1,7 @@
 // Where a pipe writes: the table, its columns, and which field of the source fills which column.
-import { type Static, Type } from 'typebox'
+
 import type { FieldProblem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape.ts'
 
 const Column = Type.Object(

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import {
   authenticationAfter,
   bringsSecret,

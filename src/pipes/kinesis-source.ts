@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { mergePatch } from '../lib/merge-patch.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import {
   AccessKey,
   authenticationAfter,

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import {
   AccessKey,
   authenticationAfter,
@@ -88,9 +88,10 @@ export const objectStorage: SourceKind<Shown, Patch> = {
       storedString = undefined
       delete merged.connectionString
     } else if (bringsString) {
-      if (maskedParts.test(connectionString!)) problems.push(maskedStringProblem)
-      storedString = connectionString!
-      merged.connectionString = maskConnectionString(storedString)
+      const sent = connectionString!
+      if (maskedParts.test(sent)) problems.push(maskedStringProblem)
+      storedString = sent
+      merged.connectionString = maskConnectionString(sent)
     }
     if (patch.authentication === undefined) {
       const brought: Authentication[] = []

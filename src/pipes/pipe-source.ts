@@ -1,9 +1,10 @@
 // What the four kinds of source have in common: the fields that are read, the fields that may be changed, and the rules
 // that the merged source must keep. One file per kind fills this in.
-import type { TObject } from 'typebox'
-import { Type } from 'typebox'
+
 import { isObject, mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
+import type { ObjectSchema } from '../lib/schema.ts'
+import { Type } from '../lib/schema.ts'
 
 /** A source as it is stored: what may be shown, and what may not. */
 export interface PipeSource<Shown extends object = Record<string, unknown>> {
@@ -20,16 +21,16 @@ export interface SourceSecrets {
 
 export interface SourceKind<Shown extends object, Patch extends object> {
   /** As it is read. */
-  Shown: TObject
+  Shown: ObjectSchema
   /** As it is changed: exactly the fields of the specification's update, plus `authentication`. */
-  Patch: TObject
+  Patch: ObjectSchema
   /** Applies a patch that fits its shape. May report what cannot be applied. */
   merge(source: PipeSource<Shown>, patch: Patch, problems: FieldProblem[]): PipeSource<Shown>
   /** What is wrong with the source as a whole. */
   problems(source: PipeSource<Shown>): FieldProblem[]
 }
 
-export const secretText = (maxLength: number, description: string) =>
+const secretText = (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, secret: true, writeOnly: true, description })
 
 export const Credentials = Type.Object(

@@ -1,7 +1,8 @@
 // A data pipe: its shape as it is read and as it is changed, and the rules that a whole pipe keeps.
-import { type Static, Type } from 'typebox'
+
 import type { FieldProblem } from '../lib/problem.ts'
 import { notFound, type Problem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import { idParameter } from '../organizations/organization.ts'
 import { ServicePath } from '../services/service.ts'
 import { Columns, Destination, destinationProblems, FieldMappings } from './destination.ts'
@@ -12,7 +13,7 @@ import type { PipeSource, SourceKind } from './pipe-source.ts'
 import { postgres } from './postgres-source.ts'
 import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
 
-export const sourceKinds = { kafka, kinesis, objectStorage, postgres }
+const sourceKinds = { kafka, kinesis, objectStorage, postgres }
 export type SourceKindName = keyof typeof sourceKinds
 
 /** The kind of a pipe's source, when only its kind is known at run time. */
@@ -24,7 +25,7 @@ export const PipePath = Type.Object({ ...ServicePath, pipeId: idParameter('A pip
 
 const PipeName = Type.String({ minLength: 1, maxLength: 255 })
 
-export const PipeState = Type.Enum(
+const PipeState = Type.Enum(
   [
     'Provisioning',
     'Setup',
@@ -41,10 +42,10 @@ export const PipeState = Type.Enum(
     'Failed',
     'InternalError',
   ],
-  { type: 'string', description: 'What the pipe is doing now. Changed by commands and by events, not by an update.' },
+  { description: 'What the pipe is doing now. Changed by commands and by events, not by an update.' },
 )
 
-export const Scaling = Type.Object(
+const Scaling = Type.Object(
   {
     concurrency: Type.Integer({ minimum: 0, maximum: 34, default: 0 }),
     replicas: Type.Integer({ minimum: 1, maximum: 40, default: 1 }),

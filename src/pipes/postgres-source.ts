@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { type Static, Type } from 'typebox'
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape.ts'
 import { Credentials, mergeSecrets, missingSecretProblems, type SourceKind, secretsOf } from './pipe-source.ts'
 import { nullable } from './settings.ts'
@@ -33,7 +33,7 @@ const PostgresSettings = Type.Object(
   { additionalProperties: false },
 )
 
-export const defaultPostgresSettings = {
+const defaultPostgresSettings = {
   allowNullableColumns: false,
   enableFailoverSlots: false,
   initialLoadParallelism: 4,

@@ -1,5 +1,5 @@
 // The twelve settings of a pipe: bounds and defaults (docs/contract.md, section 5). All are accepted on every kind of pipe.
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Schema, type Static, Type } from '../lib/schema.ts'
 
 const integer = (minimum: number, maximum: number, defaultValue: number, description: string) =>
   Type.Integer({ minimum, maximum, default: defaultValue, description })
@@ -35,12 +35,12 @@ export const defaultSettings = Object.fromEntries(
   Object.entries(settings).map(([name, schema]) => [name, (schema as { default?: unknown }).default]),
 ) as Settings
 
-export function nullable<Schema extends TSchema>(schema: Schema) {
+export function nullable<S extends Schema>(schema: S) {
   return Type.Union([schema, Type.Null()])
 }
 
 /** The patch of an object whose fields are all optional and clearable. */
-export function patchOf<Fields extends Record<string, TSchema>>(fields: Fields) {
+function patchOf<Fields extends Record<string, Schema>>(fields: Fields) {
   return Object.fromEntries(
     Object.entries(fields).map(([name, schema]) => [name, Type.Optional(nullable(schema))]),
   ) as { [Name in keyof Fields]: ReturnType<typeof Type.Optional<ReturnType<typeof nullable<Fields[Name]>>>> }

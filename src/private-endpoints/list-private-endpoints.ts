@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { PrivateEndpoint, privateEndpointExample } from './private-endpoint.ts'
 import { listEndpoints } from './store.ts'

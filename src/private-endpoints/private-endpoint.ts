@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, Type } from '../lib/schema.ts'
 import type { Provider } from '../services/service.ts'
 
 const EndpointId = Type.String({
@@ -14,7 +14,7 @@ const Description = Type.String({ maxLength: 255, description: 'For people.' })
 
 export const PrivateEndpoint = Type.Object(
   {
-    cloudProvider: Type.Enum(['aws', 'gcp', 'azure'], { type: 'string', description: 'The provider of the service.' }),
+    cloudProvider: Type.Enum(['aws', 'gcp', 'azure'], { description: 'The provider of the service.' }),
     description: Description,
     id: EndpointId,
     region: Type.String({ description: 'The region of the service.' }),

@@ -1,0 +1,140 @@
+// Starts what is measured. Each contender runs as a process of its own, on loopback, from the moment it is first needed to
+// the end of the benchmark; while another one is measured it has nothing to do.
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
+import type { Contender } from './load.ts'
+import { cleanEnvironment, end, freePort, type Running, run, start, untilAnswers } from './processes.ts'
+import {
+  copySqliteStore,
+  makePostgresStore,
+  makeSqliteStore,
+  penstockEnvironment,
+  type Size,
+  type Store,
+} from './stores.ts'
+
+export type ContenderName = 'limit' | 'sqlite' | 'postgres' | 'sqlite-large' | 'sqlite-large-hot' | 'prism'
+
+export const smallSize: Size = { members: 1_000, pipes: 100 }
+export const largeSize: Size = { members: 1_000_000, pipes: 100_000 }
+
+const root = join(import.meta.dirname, '..')
+
+export class Contenders {
+  readonly #folder: string
+  readonly #flags: string[]
+  readonly #started = new Map<ContenderName, Promise<Contender>>()
+  #smallStore: Promise<Store> | undefined
+  #postgres: PostgresServer | undefined
+
+  /** `flags` are given to the Node that runs Penstock. */
+  constructor(folder: string, flags: string[] = []) {
+    this.#folder = folder
+    this.#flags = flags
+  }
+
+  get(name: ContenderName): Promise<Contender> {
+    const started = this.#started.get(name) ?? this.#start(name)
+    this.#started.set(name, started)
+    return started
+  }
+
+  async endAll(): Promise<void> {
+    const started = await Promise.allSettled(this.#started.values())
+    await Promise.all(started.map((result) => result.status === 'fulfilled' && end(result.value.running)))
+    await this.#postgres?.stop()
+  }
+
+  async #start(name: ContenderName): Promise<Contender> {
+    switch (name) {
+      case 'limit': {
+        const store = copySqliteStore(await this.#small(), this.#path('limit'))
+        const port = await freePort()
+        const args = [join(import.meta.dirname, 'limit-server.ts'), store.folder, String(port)]
+        return this.#listening(name, store, port, await start(args, { logFile: this.#path('limit.log') }), '/')
+      }
+      case 'sqlite':
+        return this.#penstock(name, copySqliteStore(await this.#small(), this.#path('sqlite')))
+      case 'sqlite-large':
+        return this.#penstock(name, await makeSqliteStore(this.#path('sqlite-large'), largeSize))
+      case 'sqlite-large-hot': {
+        const large = await this.get('sqlite-large')
+        const { userIds, pipeIds } = large.store
+        const store = {
+          ...large.store,
+          userIds: userIds.slice(0, smallSize.members),
+          pipeIds: pipeIds.slice(0, smallSize.pipes),
+        }
+        return { ...large, name, store }
+      }
+      case 'postgres': {
+        this.#postgres = await startPostgres()
+        const url = await this.#postgres.createDatabase('bench')
+        return this.#penstock(name, await makePostgresStore(this.#path('postgres'), url, smallSize))
+      }
+      case 'prism':
+        return this.#prism()
+    }
+  }
+
+  async #penstock(name: ContenderName, store: Store): Promise<Contender> {
+    const port = await freePort()
+    const environment = { ...penstockEnvironment(store.folder, store.databaseUrl), PENSTOCK_PORT: String(port) }
+    const running = await start([...this.#flags, join(root, 'src', 'main.ts'), 'start'], {
+      cwd: store.folder,
+      env: environment,
+      logFile: this.#path(`${name}.log`),
+    })
+    return this.#listening(name, store, port, running, '/ready')
+  }
+
+  async #prism(): Promise<Contender> {
+    const prism = await installedPrism()
+    const penstock = await this.get('sqlite')
+    const document = this.#path('openapi.json')
+    writeFileSync(document, await (await fetch(`${penstock.url}/v1`, { signal: AbortSignal.timeout(10_000) })).text())
+    const port = await freePort()
+    const args = [prism, 'mock', '--host', '127.0.0.1', '--port', String(port), document]
+    const running = await start(args, { cwd: this.#folder, logFile: this.#path('prism.log') })
+    return { ...(await this.#listening('prism', penstock.store, port, running, '/')), keepsData: false }
+  }
+
+  async #listening(
+    name: ContenderName,
+    store: Store,
+    port: number,
+    running: Running,
+    path: string,
+  ): Promise<Contender> {
+    const url = `http://127.0.0.1:${port}`
+    try {
+      await untilAnswers(running, url + path)
+    } catch (error) {
+      await end(running)
+      throw error
+    }
+    return { name, url, running, store, keepsData: true }
+  }
+
+  #small(): Promise<Store> {
+    this.#smallStore ??= makeSqliteStore(this.#path('small'), smallSize)
+    return this.#smallStore
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, name)
+  }
+}
+
+/** Its install scripts only send statistics home. */
+async function installedPrism(): Promise<string> {
+  const command = join(import.meta.dirname, 'node_modules', '@stoplight', 'prism-cli', 'dist', 'index.js')
+  if (!existsSync(command)) {
+    await run('npm', ['ci', '--prefix', import.meta.dirname, '--ignore-scripts', '--no-audit', '--no-fund'], {
+      env: cleanEnvironment(),
+      timeoutMs: 180_000,
+    })
+  }
+  return command
+}

@@ -1,0 +1,143 @@
+// One measurement: wrk sends requests of one kind for some seconds, and what they did is checked against the store.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { cpuSeconds, type Running, residentMegabytes, run } from './processes.ts'
+import { readState, type Store, type StoreState } from './stores.ts'
+
+/** A server to measure. */
+export interface Contender {
+  name: string
+  url: string
+  running: Running
+  /** Whose ids the requests name. */
+  store: Store
+  /** False for a mock, which keeps nothing. */
+  keepsData: boolean
+}
+
+export interface Measurement {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  cpuMicrosPerRequest: number
+  rssMegabytes: number
+}
+
+export interface Operation {
+  method: 'GET' | 'PATCH' | 'POST'
+  /** The requests to take in turn: a path, the body of odd turns and the body of even turns. */
+  requests(store: Store, state: StoreState, run: string): [path: string, odd: string, even: string][]
+}
+
+const pipePath = (store: Store, id: string): string =>
+  `/v1/organizations/${store.organizationId}/services/${store.serviceId}/pipes/${id}`
+
+const member = (role: string): string => `{"role":"${role}"}`
+const pipe = (run: string, waitMs: number): string =>
+  `{"name":"orders ${run} @","settings":{"streaming_max_insert_wait_ms":${waitMs}}}`
+
+export const operations: Record<string, Operation> = {
+  'patch-member': {
+    method: 'PATCH',
+    requests: (store, { admins }) =>
+      store.userIds.map((id) => {
+        const roles = admins.has(id) ? (['developer', 'admin'] as const) : (['admin', 'developer'] as const)
+        return [`/v1/organizations/${store.organizationId}/members/${id}`, member(roles[0]), member(roles[1])]
+      }),
+  },
+  'post-endpoint': {
+    method: 'POST',
+    requests: (store, _, run) => {
+      const path = `/v1/organizations/${store.organizationId}/services/${store.serviceId}/privateEndpoint`
+      const body = `{"id":"vpce-${run.padStart(9, '0')}@","description":"Analytics VPC"}`
+      return [[path, body, body]]
+    },
+  },
+  'patch-pipe': {
+    method: 'PATCH',
+    requests: (store, _, run) => store.pipeIds.map((id) => [pipePath(store, id), pipe(run, 1_000), pipe(run, 2_000)]),
+  },
+  'get-pipe': {
+    method: 'GET',
+    requests: (store) => store.pipeIds.map((id) => [pipePath(store, id), '', '']),
+  },
+}
+
+let lastRun = 0
+
+export async function measure(
+  contender: Contender,
+  operation: Operation,
+  load: { connections: number; seconds: number },
+  folder: string,
+): Promise<Measurement> {
+  const { connections, seconds } = load
+  const { pid } = contender.running
+  const before = await stateOf(contender)
+  const plan = join(folder, 'plan')
+  writeFileSync(plan, planText(contender, operation, before))
+  const cpuBefore = cpuSeconds(pid)
+  const printed = await run(
+    'wrk',
+    [
+      ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--timeout', '10s'],
+      ...['--script', join(import.meta.dirname, 'wrk.lua'), contender.url, '--', plan],
+    ],
+    { timeoutMs: (seconds + 30) * 1_000 },
+  )
+  const cpu = cpuSeconds(pid) - cpuBefore
+  const figures = JSON.parse(printed.trim().split('\n').at(-1)!)
+  const after = await stateOf(contender)
+
+  const where = `${contender.name}, ${connections} connections`
+  const { requests, refused, broken } = figures
+  if (refused > 0 || broken > 0) throw new Error(`${where}: ${refused} answers with an error, ${broken} without answer`)
+  if (requests === 0) throw new Error(`${where}: no request was answered`)
+  if (contender.keepsData) {
+    // Every request must have done its work. Those that were cut off at the end may have done it, too.
+    const recorded = after.activities - before.activities
+    const [least, most] = operation.method === 'GET' ? [0, 0] : [requests, requests + connections]
+    if (recorded < least || recorded > most)
+      throw new Error(`${where}: ${requests} requests were answered, but ${recorded} activities were recorded`)
+  }
+  return {
+    perSecond: (requests * 1e6) / figures.micros,
+    p50Ms: figures.p50 / 1_000,
+    p99Ms: figures.p99 / 1_000,
+    cpuMicrosPerRequest: (cpu * 1e6) / requests,
+    rssMegabytes: residentMegabytes(pid),
+  }
+}
+
+/** One request; throws unless the answer is a 200. */
+export async function once(contender: Contender, operation: Operation): Promise<Record<string, unknown>> {
+  const [path, odd] = operation.requests(contender.store, await stateOf(contender), String(++lastRun))[0]!
+  const response = await fetch(contender.url + path, {
+    method: operation.method,
+    headers: { authorization: contender.store.authorization, 'content-type': 'application/json' },
+    ...(odd ? { body: odd.replace('@', '00000000') } : {}),
+    signal: AbortSignal.timeout(10_000),
+  })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${contender.name} answered ${response.status} to ${path}: ${text}`)
+  return JSON.parse(text)
+}
+
+function planText(contender: Contender, operation: Operation, state: StoreState): string {
+  const { host } = new URL(contender.url)
+  const lines = [
+    operation.method,
+    `Host: ${host}`,
+    `Authorization: ${contender.store.authorization}`,
+    'User-Agent: wrk',
+  ]
+  if (operation.method !== 'GET') lines.push('Content-Type: application/json')
+  lines.push('')
+  const requests = operation.requests(contender.store, state, (++lastRun).toString(16))
+  for (const parts of requests) lines.push(parts.join('\t'))
+  return `${lines.join('\n')}\n`
+}
+
+async function stateOf(contender: Contender): Promise<StoreState> {
+  return contender.keepsData ? readState(contender.store) : { admins: new Set(), activities: 0 }
+}

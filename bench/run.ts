@@ -1,0 +1,303 @@
+// The benchmark: npm run bench -- [--quick] [--only TEXT] [--seconds N] [--rounds N] [--write] [--profile]
+// Everything is measured in one run and in rounds: each round measures every contender of every case for a few seconds, so
+// that what else the machine does meets them all. Only the ratios mean something on another machine.
+//   --quick    short rounds, the promised figures only
+//   --only     cases whose name begins with TEXT: patch-member, get-pipe/32, growth, prism, idle
+//   --write    puts the tables into bench/RESULTS.md
+//   --profile  instead: where the CPU time of PATCH member goes, by thread
+import { execFileSync } from 'node:child_process'
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual, parseArgs } from 'node:util'
+import { type ContenderName, Contenders } from './contenders.ts'
+import { type Contender, measure, once, operations } from './load.ts'
+import { emptyLog, residentMegabytes } from './processes.ts'
+import { profile, profilingFlags } from './profile.ts'
+import { type CaseResult, commit, machine, median, type Promised, promises, ratio, table } from './report.ts'
+import { lastActivity } from './stores.ts'
+
+interface Case {
+  name: string
+  title: string
+  operation: string
+  connections: number
+  contenders: ContenderName[]
+}
+
+const longestRunMs = 25 * 60_000
+const idleMs = 5_000
+const tmpfs = 0x01021994
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    seconds: { type: 'string' },
+    rounds: { type: 'string' },
+    write: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+  },
+})
+const seconds = wholeNumber('--seconds', options.seconds, options.quick ? 1 : 2)
+const rounds = wholeNumber('--rounds', options.rounds, options.quick ? 3 : 5)
+
+const titles: Record<string, string> = {
+  'patch-member': 'PATCH member',
+  'post-endpoint': 'POST private endpoint',
+  'patch-pipe': 'PATCH pipe (4 KB)',
+  'get-pipe': 'GET pipe (4 KB)',
+}
+
+const cases: Case[] = []
+for (const [operation, title] of Object.entries(titles)) {
+  for (const connections of [1, 32, 256]) {
+    if (options.quick && (operation !== 'patch-member' || connections !== 32)) continue
+    const name = `${operation}/${connections}`
+    cases.push({ name, title, operation, connections, contenders: ['limit', 'sqlite', 'postgres'] })
+  }
+}
+const prismCase: Case = {
+  name: 'prism/patch-member/32',
+  title: 'PATCH member',
+  operation: 'patch-member',
+  connections: 32,
+  contenders: ['prism', 'sqlite'],
+}
+const growthCases = ['patch-member', 'get-pipe'].map(
+  (operation): Case => ({
+    name: `growth/${operation}/32`,
+    title: titles[operation]!,
+    operation,
+    connections: 32,
+    contenders: ['sqlite', 'sqlite-large', 'sqlite-large-hot'],
+  }),
+)
+cases.push(prismCase, ...growthCases)
+const selected = cases.filter(({ name }) => name.startsWith(options.only))
+const measuresIdle = 'idle'.startsWith(options.only)
+if (selected.length === 0 && !measuresIdle) {
+  fail(`No case begins with "${options.only}": ${cases.map(({ name }) => name).join(', ')}, idle`)
+}
+requireWrk()
+const folder = makeFolder()
+const contenders = new Contenders(folder, options.profile ? profilingFlags(folder) : [])
+let interrupted = false
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => void abandon(`ended by ${signal}`, 128 + constants.signals[signal]))
+}
+const deadline = setTimeout(() => void abandon('took too long', 1), longestRunMs)
+try {
+  if (options.profile) console.log(await profile(contenders, folder, seconds * rounds))
+  else await benchmark()
+} catch (error) {
+  if (!interrupted) console.error(`The benchmark failed: ${(error as Error).message}`)
+  process.exitCode ||= 1
+} finally {
+  clearTimeout(deadline)
+  if (!interrupted) await cleanUp()
+}
+
+async function benchmark(): Promise<void> {
+  const startedAt = Date.now()
+  const names = [...new Set(selected.flatMap((one) => one.contenders))]
+  const idle = measuresIdle ? await measureIdle() : undefined
+  const started = new Map<ContenderName, Contender>()
+  for (const name of names) {
+    progress(`starting ${name}`)
+    started.set(name, await contenders.get(name))
+  }
+  await checkSameWork(started)
+  await warmUp(started)
+
+  const syncs = [syncsPerSecond()]
+  const results = selected.map(
+    (one): CaseResult => ({
+      name: one.name,
+      title: one.title,
+      connections: one.connections,
+      series: one.contenders.map((contender) => ({ contender, measurements: [] })),
+    }),
+  )
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, one] of selected.entries()) {
+      const series = results[index]!.series
+      // Back and forth, so that nobody always has the same predecessor.
+      for (const { contender, measurements } of round % 2 === 0 ? series : series.toReversed()) {
+        const server = started.get(contender as ContenderName)!
+        const load = { connections: one.connections, seconds }
+        const measured = await measure(server, operations[one.operation]!, load, folder)
+        measurements.push(measured)
+        progress(`round ${round + 1}/${rounds} ${one.name} ${contender}: ${Math.round(measured.perSecond)}/s`)
+        emptyLog(server.running)
+      }
+    }
+    syncs.push(syncsPerSecond())
+  }
+  const minutes = ((Date.now() - startedAt) / 60_000).toFixed(1)
+  report(results, idle, `${rounds} rounds of ${seconds} s each, ${minutes} minutes`, median(syncs))
+}
+
+async function measureIdle(): Promise<number> {
+  progress('starting sqlite, to see what it takes when idle')
+  const { running } = await contenders.get('sqlite')
+  await sleep(idleMs)
+  return residentMegabytes(running.pid)
+}
+
+/** The limit is only a limit if it does the same work: same request on the same store, same answer and same record. */
+async function checkSameWork(started: Map<ContenderName, Contender>): Promise<void> {
+  const used = new Set(selected.map((one) => one.operation))
+  for (const [name, operation] of Object.entries(operations)) {
+    if (!used.has(name)) continue
+    const answers = new Map<string, unknown>()
+    for (const [contender, server] of started) {
+      if (contender === 'prism' && name !== 'patch-member') continue
+      const { requestId: _, ...answer } = await once(server, operation)
+      const { updatedAt: __, ...result } = answer.result as Record<string, unknown>
+      // Each request has a run number in its names; what they are is not what is compared.
+      const recorded = server.keepsData && operation.method !== 'GET' ? lastActivity(server.store) : undefined
+      const text = JSON.stringify({ ...answer, result, recorded }).replaceAll(/(orders |vpce-)[0-9a-f ]+/g, '$1')
+      answers.set(contender, JSON.parse(text))
+    }
+    if (answers.has('limit') && !isDeepStrictEqual(answers.get('limit'), answers.get('sqlite'))) {
+      throw new Error(
+        `${name}: the limit answers ${JSON.stringify(answers.get('limit'))}, Penstock ${JSON.stringify(answers.get('sqlite'))}`,
+      )
+    }
+  }
+}
+
+/** Until the code that will be measured has been compiled. */
+async function warmUp(started: Map<ContenderName, Contender>): Promise<void> {
+  const pairs = new Set(selected.flatMap((one) => one.contenders.map((name) => `${name} ${one.operation}`)))
+  for (const pair of pairs) {
+    progress(`warming up ${pair}`)
+    const [name, operation] = pair.split(' ') as [ContenderName, string]
+    const server = started.get(name)!
+    await measure(server, operations[operation]!, { connections: 32, seconds: options.quick ? 1 : 2 }, folder)
+    emptyLog(server.running)
+  }
+}
+
+function report(results: CaseResult[], idle: number | undefined, how: string, syncs: number): void {
+  const find = (name: string): CaseResult | undefined => results.find((result) => result.name === name)
+  const list: Promised[] = [
+    {
+      promise: 'PATCH member on SQLite, 32 connections: at least 0.80 of the limit',
+      value: ratio(find('patch-member/32'), 'sqlite'),
+      unit: '',
+      holds: (value) => value >= 0.8,
+    },
+    {
+      promise: 'PATCH member on SQLite, 32 connections: at least 4 × Prism',
+      value: ratio(find(prismCase.name), 'sqlite'),
+      unit: ' ×',
+      holds: (value) => value >= 4,
+    },
+    {
+      promise: 'PATCH member with 1,000,000 members: at least 0.9 of the throughput with 1,000',
+      value: ratio(find('growth/patch-member/32'), 'sqlite-large'),
+      unit: '',
+      holds: (value) => value >= 0.9,
+    },
+    {
+      promise: `memory (RSS) ${idleMs / 1000} s after the start: below 120 MB`,
+      value: idle,
+      unit: ' MB',
+      holds: (value) => value < 120,
+    },
+  ]
+  const sections: [string, CaseResult[]][] = [
+    ['Against the limit', results.filter(({ name }) => /^(?:patch|post|get)-/.test(name))],
+    ['Against a mock of the same API', results.filter(({ name }) => name.startsWith('prism/'))],
+    ['With a large store', results.filter(({ name }) => name.startsWith('growth/'))],
+  ]
+  const text = [
+    ...sections.filter(([, part]) => part.length > 0).map(([title, part]) => `## ${title}\n\n${table(part)}`),
+    `## Promised figures\n\n${promises(list)}`,
+  ].join('\n\n')
+  console.log(`\n${text}`)
+  if (options.write) {
+    writeFileSync(join(import.meta.dirname, 'RESULTS.md'), `${introduction(how, syncs)}\n\n${text}\n`)
+    progress('written to bench/RESULTS.md')
+  }
+  if (list.some(({ value, holds }) => value !== undefined && !holds(value))) process.exitCode = 1
+}
+
+function introduction(how: string, syncs: number): string {
+  return `# Benchmark results
+
+Made by \`npm run bench -- --write\`; see bench/run.ts for how it measures.
+
+- ${new Date().toISOString().slice(0, 10)}, commit ${commit()}
+- ${machine()}
+- ${how}; medians over the rounds, ratios within a round; the disk did ${Math.round(syncs).toLocaleString('en')} fdatasync/s
+
+*The limit* is bare \`node:http\` in one thread that does the same durable work by hand (bench/limit-server.ts). All servers run
+as in production (\`penstock start\`, request log to a file) beside the load generator on the same machine. Ratios are
+requests/s against the first row of each block. CPU is that of the server process with all its threads, without PostgreSQL's
+own. Every write changed a row and recorded an activity; a run with any answer but 2xx would have failed.`
+}
+
+/** A figure of the disk, for whoever compares two result files. */
+function syncsPerSecond(): number {
+  const file = openSync(join(folder, 'sync'), 'w')
+  const page = Buffer.alloc(4_096)
+  const startedAt = performance.now()
+  let count = 0
+  for (; performance.now() - startedAt < 300; count++) {
+    writeSync(file, page)
+    fdatasyncSync(file)
+  }
+  closeSync(file)
+  return (count * 1_000) / (performance.now() - startedAt)
+}
+
+function makeFolder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'penstock-bench-'))
+  if (statfsSync(made).type === tmpfs) {
+    rmSync(made, { recursive: true })
+    fail('The temporary folder is in memory, where nothing is durable. Set TMPDIR to a folder on a disk.')
+  }
+  return made
+}
+
+function requireWrk(): void {
+  try {
+    execFileSync('which', ['wrk'], { stdio: 'ignore' })
+  } catch {
+    fail('The load generator wrk is missing. Install it with bench/install.sh (apt-get install -y wrk).')
+  }
+}
+
+async function abandon(reason: string, code: number): Promise<void> {
+  if (interrupted) return
+  interrupted = true
+  process.exitCode = code
+  console.error(`The benchmark was ${reason}`)
+  await cleanUp().catch(() => undefined)
+  process.exit(code)
+}
+
+async function cleanUp(): Promise<void> {
+  await contenders.endAll()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
+
+function wholeNumber(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  if (!/^[1-9]\d{0,2}$/.test(text)) fail(`${name} must be a number from 1 to 999, not ${text}`)
+  return Number(text)
+}
+
+function progress(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+function fail(sentence: string): never {
+  console.error(sentence)
+  process.exit(1)
+}

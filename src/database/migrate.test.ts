@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { onBothDatabases } from '../../test/harness.ts'
+import { loadMigrations, MigrationError, type MigrationTarget, migrate, parseMigration, selectMigrations } from './migrate.ts'
+
+function inMemory(): { database: DatabaseSync; target: MigrationTarget } {
+  const database = new DatabaseSync(':memory:')
+  const target: MigrationTarget = {
+    dialect: 'sqlite',
+    execute: async (text) => database.exec(text),
+    appliedNumbers: async () => (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number),
+    locked: (work) => work(),
+  }
+  return { database, target }
+}
+
+describe('parseMigration', () => {
+  it('splits statements and limits one to a dialect', () => {
+    const text = '-- a comment\nCREATE TABLE a (\n  id text -- inside\n);\n\n-- only postgres\nCREATE INDEX b ON a (id);\n'
+    const { number, name, statements } = parseMigration('0007-things.sql', text)
+    assert.equal(number, 7)
+    assert.equal(name, '0007-things')
+    assert.equal(statements.sqlite.length, 1)
+    assert.equal(statements.postgres.length, 2)
+  })
+
+  it('numbers run from 1 without a gap', () => {
+    assert.deepEqual(
+      loadMigrations().map(({ number }) => number),
+      loadMigrations().map((_, index) => index + 1),
+    )
+  })
+})
+
+describe('migrate', () => {
+  it('applies each migration once', async () => {
+    const { database, target } = inMemory()
+    await migrate(target)
+    await migrate(target)
+    assert.equal(database.prepare('SELECT count(*) AS count FROM schema_migrations').get()!.count, loadMigrations().length)
+  })
+
+  it('leaves nothing of a migration that fails', async () => {
+    const { database, target } = inMemory()
+    const broken = parseMigration('0001-broken.sql', 'CREATE TABLE a (id text);\nCREATE TABLE a (id text);\n')
+    await assert.rejects(migrate(target, [broken]))
+    assert.equal(database.prepare("SELECT count(*) AS count FROM sqlite_master WHERE name = 'a'").get()!.count, 0)
+    assert.deepEqual(await target.appliedNumbers(), [])
+  })
+
+  it('refuses a database that a newer version made', async () => {
+    const { database, target } = inMemory()
+    await migrate(target)
+    database.exec("INSERT INTO schema_migrations VALUES (999, '0999-future', '2030-01-01T00:00:00.000Z')")
+    await assert.rejects(migrate(target), (error) => error instanceof MigrationError && /newer Penstock/.test(error.message))
+  })
+})
+
+onBothDatabases('migrations', (app) => {
+  it('have all been applied', async () => {
+    const rows = await app().query<{ number: number }>(selectMigrations)
+    assert.deepEqual(
+      rows.map((row) => row.number),
+      loadMigrations().map((migration) => migration.number),
+    )
+  })
+})

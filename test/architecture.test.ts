@@ -1,0 +1,95 @@
+// The house rules that a compiler does not know: which way imports run, and what a folder may hold.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { operations } from '../src/operations.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
+const nouns = [
+  'activities',
+  'idempotency',
+  'installation',
+  'keys',
+  'members',
+  'organizations',
+  'pipes',
+  'private-endpoints',
+  'services',
+]
+
+/** What each folder may import; itself is always allowed. `type` means: only the operation's types. */
+const allowed: Record<string, string[]> = {
+  lib: [],
+  database: ['lib'],
+  http: ['lib', 'database (types)'],
+  ...Object.fromEntries(nouns.map((noun) => [noun, ['lib', 'database', 'http/operation.ts', ...nouns]])),
+  cli: ['lib', 'installation', 'app.ts', 'config.ts'],
+}
+
+function importsOf(file: string): { path: string; isType: boolean }[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const found = text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from\s'(\.[^']+)'|import\('(\.[^']+)'\)/gms)
+  return [...found].map((match) => ({
+    path: normalize(join(dirname(file), match[2] ?? match[3]!)),
+    isType: match[1] !== undefined,
+  }))
+}
+
+const folderOf = (file: string): string => file.split('/')[1]!
+
+describe('architecture', () => {
+  it('imports run one way', () => {
+    const wrong: string[] = []
+    for (const file of files) {
+      const folder = folderOf(file)
+      const rules = allowed[folder]
+      if (!rules) continue
+      for (const { path, isType } of importsOf(file)) {
+        const target = folderOf(path)
+        const may =
+          target === folder ||
+          rules.includes(target) ||
+          rules.includes(path.replace(/^src\//, '')) ||
+          (isType && rules.includes(`${target} (types)`))
+        if (!may) wrong.push(`${file} imports ${path}`)
+      }
+    }
+    assert.deepEqual(wrong, [])
+  })
+
+  it('only config.ts reads the environment', () => {
+    const readers = files.filter((file) => /process\.env\b/.test(readFileSync(join(root, file), 'utf8')))
+    assert.deepEqual(
+      readers.filter((file) => !file.startsWith('src/cli/')),
+      [],
+    )
+  })
+
+  it('SQL stands only in store.ts and in the database folder', () => {
+    const wrong = files.filter(
+      (file) =>
+        /\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\s\w/.test(readFileSync(join(root, file), 'utf8')) &&
+        !file.endsWith('/store.ts') &&
+        !file.startsWith('src/database/'),
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  it('an operation has one name: its file is the kebab-case of its id', () => {
+    const names = new Set(files.map((file) => file.split('/').at(-1)!.replace(/\.ts$/, '')))
+    for (const { id } of operations) {
+      const name = id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+      assert.ok(names.has(name), `${id} should stand in ${name}.ts`)
+    }
+  })
+
+  it('every operation that writes says what it is recorded as', () => {
+    for (const { id, method, activity, access } of operations) {
+      assert.equal(activity !== undefined, method !== 'GET', id)
+      assert.equal(access, method === 'GET' ? 'developer' : 'admin', id)
+    }
+  })
+})
