@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import type { DatabaseEvents } from './database/database.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { readOperation } from './execute-operation.ts'
+import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
 import { openApiDocument } from './http/openapi.ts'
 import { servePages } from './http/pages.ts'
@@ -42,7 +43,6 @@ export interface AppOptions {
 }
 
 const forgetEveryMs = 3_600_000
-const drainMs = 10_000
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
@@ -65,6 +65,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     throw error
   }
 
+  let closing = false
   const { reader } = database
   const server = buildServer({
     operations,
@@ -77,13 +78,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     read: (request) => readOperation({ sql: reader, vault }, request),
     write: (request) => database.write('writeOperation', request, request.caller.organizationId),
     current: (operation, params) => operation.echo!.current({ sql: reader, vault }, params),
+    closing: () => closing,
     fingerprint: (text) => vault.fingerprint(text),
     log,
     metrics,
     rateLimit: config.rateLimit,
     trustedProxies: config.trustedProxies,
   })
-  let closing = false
   servePages(server, {
     document: openApiDocument(operations),
     ready: async () => {
@@ -93,6 +94,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     },
     metrics: () => metrics.text(),
   })
+  const drain = prepareDrain(server)
   const forgetting = setInterval(() => {
     database.write('forgetOldKeys', { now: new Date().toISOString() }, 'maintenance').catch((error: unknown) => {
       log.warn('old idempotency records could not be removed', { error: describeError(error) })
@@ -109,9 +111,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     close: async () => {
       closing = true
       clearInterval(forgetting)
-      const cut = setTimeout(() => server.server.closeAllConnections(), drainMs)
-      await server.close()
-      clearTimeout(cut)
+      await drain()
       await database.close()
     },
   }

@@ -79,7 +79,7 @@ async function runOperation(
 }
 
 function requireVersion(ifMatch: string[] | undefined, version: string): void {
-  if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(version)) return
+  if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(`"${version}"`)) return
   throw new Problem(
     'version_mismatch',
     `If-Match does not fit: the resource has changed and its ETag is now "${version}"; read it again and repeat the change`,

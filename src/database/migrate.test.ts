@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
-import { loadMigrations, MigrationError, type MigrationTarget, migrate, parseMigration, selectMigrations } from './migrate.ts'
+import {
+  loadMigrations,
+  MigrationError,
+  type MigrationTarget,
+  migrate,
+  parseMigration,
+  selectMigrations,
+} from './migrate.ts'
 
 function inMemory(): { database: DatabaseSync; target: MigrationTarget } {
   const database = new DatabaseSync(':memory:')
   const target: MigrationTarget = {
     dialect: 'sqlite',
     execute: async (text) => database.exec(text),
-    appliedNumbers: async () => (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number),
+    appliedNumbers: async () =>
+      (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number),
     locked: (work) => work(),
   }
   return { database, target }
@@ -17,7 +25,8 @@ function inMemory(): { database: DatabaseSync; target: MigrationTarget } {
 
 describe('parseMigration', () => {
   it('splits statements and limits one to a dialect', () => {
-    const text = '-- a comment\nCREATE TABLE a (\n  id text -- inside\n);\n\n-- only postgres\nCREATE INDEX b ON a (id);\n'
+    const text =
+      '-- a comment\nCREATE TABLE a (\n  id text -- inside\n);\n\n-- only postgres\nCREATE INDEX b ON a (id);\n'
     const { number, name, statements } = parseMigration('0007-things.sql', text)
     assert.equal(number, 7)
     assert.equal(name, '0007-things')
@@ -38,7 +47,10 @@ describe('migrate', () => {
     const { database, target } = inMemory()
     await migrate(target)
     await migrate(target)
-    assert.equal(database.prepare('SELECT count(*) AS count FROM schema_migrations').get()!.count, loadMigrations().length)
+    assert.equal(
+      database.prepare('SELECT count(*) AS count FROM schema_migrations').get()!.count,
+      loadMigrations().length,
+    )
   })
 
   it('leaves nothing of a migration that fails', async () => {
@@ -53,7 +65,10 @@ describe('migrate', () => {
     const { database, target } = inMemory()
     await migrate(target)
     database.exec("INSERT INTO schema_migrations VALUES (999, '0999-future', '2030-01-01T00:00:00.000Z')")
-    await assert.rejects(migrate(target), (error) => error instanceof MigrationError && /newer Penstock/.test(error.message))
+    await assert.rejects(
+      migrate(target),
+      (error) => error instanceof MigrationError && /newer Penstock/.test(error.message),
+    )
   })
 })
 

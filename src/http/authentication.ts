@@ -19,7 +19,8 @@ export function parseBasic(header: string | undefined): Credentials | undefined 
   if (!isUtf8(bytes)) return undefined
   const text = bytes.toString('utf8')
   const colon = text.indexOf(':')
-  if (colon < 1) return undefined
+  // RFC 7617 allows no control characters; PostgreSQL cannot even look for a key id with U+0000.
+  if (colon < 1 || /\p{Cc}/u.test(text)) return undefined
   return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) }
 }
 

@@ -51,7 +51,7 @@ function asksForProblemJson(accept: string): boolean {
 /** `columns[2].name` → `#/columns/2/name` */
 function pointer({ path }: FieldProblem): string {
   const keys: string[] = []
-  for (const part of path.matchAll(/\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.[\]]+)/g)) {
+  for (const part of path.matchAll(/\[(\d+)\]|\[?"((?:[^"\\]|\\.)*)"\]?|([^.[\]]+)/g)) {
     keys.push(part[1] ?? (part[2] === undefined ? part[3]! : JSON.parse(`"${part[2]}"`)))
   }
   return `#${keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`

@@ -102,7 +102,7 @@ export interface OperationRequest {
   body: unknown
   /** The body has fields that only repeat the resource; they must have their present values. */
   echoes: boolean
-  /** The entity tags of `If-Match`, without quotes; `*` stands for any. */
+  /** The entity tags of `If-Match`, with their quotes; `*` stands for any. */
   ifMatch?: string[]
   idempotency?: { key: string; fingerprint: string }
 }

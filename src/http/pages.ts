@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { problems } from '../lib/problem.ts'
+import { refuseOtherMethods } from './methods.ts'
 
 export interface PageParts {
   document: Record<string, unknown>
@@ -21,38 +22,41 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
       .header('referrer-policy', 'no-referrer')
       .header('content-security-policy', contentSecurityPolicy)
       .send(body)
+  /** Pages are for everyone and for load balancers: GET, HEAD, and nothing else. */
+  const page = (url: string, answer: (reply: FastifyReply) => FastifyReply | Promise<FastifyReply>): void => {
+    server.route({ method: ['GET', 'HEAD'], url, handler: (_, reply) => answer(reply) })
+    refuseOtherMethods(server, url, ['GET', 'HEAD'])
+  }
   const json = 'application/json; charset=utf-8'
   const html = 'text/html; charset=utf-8'
 
-  server.get('/health', (_, reply) => send(reply, json, '{"status":"ok"}'))
-  server.get('/ready', async (_, reply) => {
+  page('/health', (reply) => send(reply, json, '{"status":"ok"}'))
+  page('/ready', async (reply) => {
     if (await parts.ready().catch(() => false)) return send(reply, json, '{"status":"ready"}')
     return send(reply.code(503).header('retry-after', '1'), json, '{"status":"not ready"}')
   })
-  server.get('/metrics', (_, reply) => send(reply, 'text/plain; version=0.0.4; charset=utf-8', parts.metrics()))
+  page('/metrics', (reply) => send(reply, 'text/plain; version=0.0.4; charset=utf-8', parts.metrics()))
 
   const documentText = JSON.stringify(parts.document, null, 2)
-  server.get('/v1', (_, reply) => send(reply, json, documentText))
+  page('/v1', (reply) => send(reply, json, documentText))
 
   // Loaded and rendered when first asked for: most processes never serve them.
   const pages = () => import('./reference.ts')
   let reference: string | undefined
-  server.get('/docs', async (_, reply) => {
+  page('/docs', async (reply) => {
     reference ??= (await pages()).referencePage(parts.document as never)
     return send(reply, html, reference)
   })
-  server.get('/', (_, reply) => reply.redirect('/docs'))
+  page('/', (reply) => reply.redirect('/docs'))
   for (const [file, contentType] of [
     ['reference.css', 'text/css; charset=utf-8'],
     ['reference.js', 'text/javascript; charset=utf-8'],
   ] as const) {
     const address = new URL(`assets/${file}`, import.meta.url)
-    server.get(`/docs/${file}`, async (_, reply) => send(reply, contentType, await readFile(address, 'utf8')))
+    page(`/docs/${file}`, async (reply) => send(reply, contentType, await readFile(address, 'utf8')))
   }
-  server.get('/problems', async (_, reply) => send(reply, html, (await pages()).problemIndexPage(problems)))
+  page('/problems', async (reply) => send(reply, html, (await pages()).problemIndexPage(problems)))
   for (const [code, entry] of Object.entries(problems)) {
-    server.get(`/problems/${code}`, async (_, reply) =>
-      send(reply, html, (await pages()).problemPage(code, entry, entry.help)),
-    )
+    page(`/problems/${code}`, async (reply) => send(reply, html, (await pages()).problemPage(code, entry, entry.help)))
   }
 }

@@ -31,6 +31,9 @@ export function checkHeaders(raw: IncomingMessage): void {
   if (raw.url!.length > limits.urlBytes) {
     throw new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
   }
+  if (raw.httpVersion === '1.1' && raw.headers.host === undefined) {
+    throw new Problem('invalid_header', 'the header Host is missing')
+  }
   const { rawHeaders } = raw
   let seen: Set<string> | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -67,14 +70,14 @@ export function parseJsonBody(
   }
 }
 
-/** Entity tags without their quotes. A weak one never matches: what is compared here decides about a change. */
+/** Entity tags with their quotes, or `*` without. A weak one never matches: what is compared here decides about a change. */
 export function parseIfMatch(header: string): string[] {
   const text = header.trim()
   if (text === '*') return ['*']
   if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
     throw new Problem('invalid_header', 'If-Match must be * or entity tags in quotes, as the ETag header gave them')
   }
-  return [...text.matchAll(/(W\/)?"([^"]*)"/g)].filter((match) => !match[1]).map((match) => match[2]!)
+  return [...text.matchAll(/(W\/)?("[^"]*")/g)].filter((match) => !match[1]).map((match) => match[2]!)
 }
 
 export function parseIdempotencyKey(header: string | string[]): string {

@@ -8,6 +8,7 @@ import { invalidBody, Problem } from '../lib/problem.ts'
 import { assertKnownKeywords, echoProblems, shapeProblems } from '../lib/shape.ts'
 import { parseBasic, unauthorized } from './authentication.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
+import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
 import type { AnyOperation, Caller, OperationAnswer, OperationRequest } from './operation.ts'
 import { FailureThrottle, type RateLimit, RequestLimiter, tooManyFailures } from './rate-limit.ts'
@@ -33,6 +34,8 @@ export interface ServerParts {
   write(request: OperationRequest): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
   current(operation: AnyOperation, params: Record<string, string>): Promise<unknown>
+  /** Whether Penstock is shutting down. */
+  closing(): boolean
   /** A hash that tells nothing about the text. */
   fingerprint(text: string): string
   log: Log
@@ -55,8 +58,6 @@ interface RequestState {
   params: Record<string, string>
   headers: Record<string, string>
 }
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 export function buildServer(parts: ServerParts): FastifyInstance {
   const { log, metrics } = parts
@@ -89,9 +90,14 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: 1_000,
+      // Checked by ourselves, so that the answer has our form.
+      requireHostHeader: false,
     },
   } as Parameters<typeof Fastify>[0]) as unknown as FastifyInstance
 
+  // An Expect that we do not know is no reason not to answer; the default is a 417 without a body.
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  knowEveryMethod(server)
   server.removeAllContentTypeParsers()
   server.addContentTypeParser(/^application\/(?:merge-patch\+)?json(?:$|[\s;])/i, { parseAs: 'buffer' }, parseJsonBody)
   server.decorateRequest('penstock', null as unknown as RequestState)
@@ -110,7 +116,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   server.addHook('onRequest', (request, _reply, next) => {
     admitToState(request, (request.routeOptions.config as { operation?: AnyOperation }).operation)
-    next()
+    try {
+      checkHeaders(request.raw)
+      next()
+    } catch (error) {
+      next(error as Error)
+    }
   })
   server.setErrorHandler((error, request, reply) =>
     sendProblem(request, reply, toProblem(error, request.penstock.requestId)),
@@ -138,21 +149,16 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         handler: (request, reply) => run(operation, request, reply),
       })
     }
-    const allowed = offered.map((operation) => operation.method)
-    server.route({
-      method: methods.filter((method) => !(allowed as string[]).includes(method)),
+    refuseOtherMethods(
+      server,
       url,
-      onRequest: async (request) => {
-        throw methodNotAllowed(request.method, allowed)
-      },
-      handler: () => undefined,
-    })
+      offered.map((operation) => operation.method),
+    )
   }
 
   /** Everything up to the body: who is it, where do they belong, may they do this. */
   async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
     const state = request.penstock
-    checkHeaders(request.raw)
     const address = plainAddress(request.ip)
     if (failures.isEmpty(address)) throw tooManyFailures()
 
@@ -167,15 +173,15 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       failures.count(guessedAt)
       throw tooMany ? tooManyFailures() : unauthorized()
     }
+    const { addressAllowed: _, ...identity } = key
+    state.caller = { ...identity, address, userAgent: (request.headers['user-agent'] ?? '').slice(0, 512) }
+    if (limiter) state.headers = limiter.take(key.keyId)
     if (!key.addressAllowed) {
       throw new Problem(
         'address_not_allowed',
         `the key may not be used from ${address}; its IP access list does not have it`,
       )
     }
-    const { addressAllowed: _, ...identity } = key
-    state.caller = { ...identity, address, userAgent: (request.headers['user-agent'] ?? '').slice(0, 512) }
-    if (limiter) state.headers = limiter.take(key.keyId)
 
     const params = request.params as Record<string, string>
     const malformed = shapeProblems(operation.params, params, { at: 'the path' })
@@ -288,7 +294,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     }
     for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
     // What was not read of the body would be taken for the next request.
-    if (!request.raw.complete && request.raw.headers['content-length'] !== '0') reply.header('connection', 'close')
+    if (!request.raw.complete && hasBody(request)) reply.header('connection', 'close')
     return send(request, reply, status, contentType, body)
   }
 
@@ -315,6 +321,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       })
     }
     for (const [name, value] of Object.entries(state.headers)) reply.header(name, value)
+    // The last answer on this connection: the server is shutting down.
+    if (parts.closing()) reply.header('connection', 'close')
     return reply
       .code(status)
       .header('x-request-id', state.requestId)
@@ -325,6 +333,10 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
 
   return server
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 function operationName(request: FastifyRequest): string {
@@ -356,15 +368,10 @@ function toProblem(error: unknown, requestId: string): Problem {
   }
 }
 
-function methodNotAllowed(method: string, allowed: string[]): Problem {
-  return new Problem('method_not_allowed', `${method} is not offered here; offered: ${allowed.join(', ')}`, {
-    headers: { allow: allowed.join(', ') },
-  })
-}
-
 function readQuery(operation: AnyOperation, raw: Record<string, unknown>): Record<string, unknown> {
   const shape = operation.query ?? { type: 'object', properties: {}, additionalProperties: false }
-  const query: Record<string, unknown> = {}
+  // Without a prototype, so that a parameter called __proto__ is seen, and refused, like any other.
+  const query: Record<string, unknown> = Object.create(null)
   for (const [name, value] of Object.entries(raw)) {
     if (Array.isArray(value))
       throw new Problem('invalid_query', `the query parameter ${JSON.stringify(name)} is sent more than once`)
@@ -388,7 +395,7 @@ function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: st
 
 /** An IPv4 address that came over an IPv6 socket is written as IPv4. */
 function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice(7) : address
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -23,7 +23,9 @@ export interface Place {
   field: string
 }
 
-export class VaultError extends Error {}
+export class VaultError extends Error {
+  override readonly name = 'VaultError'
+}
 
 export class Vault {
   readonly #pepper: Buffer

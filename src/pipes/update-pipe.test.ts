@@ -524,18 +524,6 @@ onBothDatabases('updatePipe', (app) => {
       }
     })
 
-    it('takes a part of an object that cannot be changed with the values that it has', async () => {
-      const pipeId = await addPipe()
-      for (const part of [
-        { scaling: { replicas: 1 } },
-        { destination: { tableDefinition: { engine: { type: 'MergeTree' } } } },
-        { source: { kafka: { offset: { strategy: 'from_beginning' } } } },
-        { source: { kafka: { schemaRegistry: { url: 'https://registry.northwind.example' } } } },
-      ]) {
-        await accept(pipeId, { ...part, name: short(part) })
-      }
-    })
-
     it('leaves updatedAt, ETag and activities alone when nothing changes', async () => {
       const same: [SourceKindName, (pipe: Json) => Json][] = [
         ['kafka', ({ name }) => ({ name })],
@@ -646,8 +634,7 @@ onBothDatabases('updatePipe', (app) => {
           const answer = await second.server.inject({ method: 'PATCH', url: path(pipeId), headers, payload })
           return { status: answer.statusCode, headers: answer.headers, text: answer.payload }
         }),
-      )
-      await second?.close()
+      ).finally(() => second?.close())
       for (const { status, text } of answers) assert.equal(status, 200, text)
       assert.equal(new Set(answers.map(({ headers }) => headers.etag)).size, 20)
 
