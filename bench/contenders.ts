@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
 import type { Contender } from './load.ts'
-import { cleanEnvironment, end, freePort, type Running, run, start, untilAnswers } from './processes.ts'
+import { cleanEnvironment, end, freePort, killAll, type Running, run, start, untilAnswers } from './processes.ts'
 import {
   copySqliteStore,
   makePostgresStore,
@@ -44,6 +44,12 @@ export class Contenders {
     const started = await Promise.allSettled(this.#started.values())
     await Promise.all(started.map((result) => result.status === 'fulfilled' && end(result.value.running)))
     await this.#postgres?.stop()
+  }
+
+  /** At once, without waiting for what is still being started. */
+  async abandon(): Promise<void> {
+    killAll()
+    await this.#postgres?.stop('immediate')
   }
 
   async #start(name: ContenderName): Promise<Contender> {

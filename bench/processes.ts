@@ -19,9 +19,12 @@ const readyTimeoutMs = 30_000
 const clockTicksPerSecond = 100
 const running = new Set<ChildProcess>()
 
-process.on('exit', () => {
+process.on('exit', killAll)
+
+/** Nothing that they hold is needed any more. */
+export function killAll(): void {
   for (const child of running) child.kill('SIGKILL')
-})
+}
 
 /** Settings of the shell that started the benchmark must not reach what is measured. */
 export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {

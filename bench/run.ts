@@ -97,7 +97,10 @@ try {
   process.exitCode ||= 1
 } finally {
   clearTimeout(deadline)
-  if (!interrupted) await cleanUp()
+  if (!interrupted) {
+    await contenders.endAll()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
 }
 
 async function benchmark(): Promise<void> {
@@ -239,7 +242,7 @@ Made by \`npm run bench -- --write\`; see bench/run.ts for how it measures.
 *The limit* is bare \`node:http\` in one thread that does the same durable work by hand (bench/limit-server.ts). All servers run
 as in production (\`penstock start\`, request log to a file) beside the load generator on the same machine. Ratios are
 requests/s against the first row of each block. CPU is that of the server process with all its threads, without PostgreSQL's
-own. Every write changed a row and recorded an activity; a run with any answer but 2xx would have failed.`
+own. That writes changed rows and recorded activities was checked; any answer but 2xx would have failed the run.`
 }
 
 /** A figure of the disk, for whoever compares two result files. */
@@ -278,13 +281,9 @@ async function abandon(reason: string, code: number): Promise<void> {
   interrupted = true
   process.exitCode = code
   console.error(`The benchmark was ${reason}`)
-  await cleanUp().catch(() => undefined)
-  process.exit(code)
-}
-
-async function cleanUp(): Promise<void> {
-  await contenders.endAll()
+  await contenders.abandon().catch(() => undefined)
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  process.exit(code)
 }
 
 function wholeNumber(name: string, text: string | undefined, otherwise: number): number {

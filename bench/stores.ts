@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as letSignalsIn } from 'node:timers/promises'
 import pg from 'pg'
 import { bind, type Sql } from '../src/database/sql.ts'
 import { SqliteConnection } from '../src/database/sqlite.ts'
@@ -147,6 +148,7 @@ async function fill(sql: Sql, store: Store, size: Size): Promise<void> {
   for (const [index, id] of userIds.entries()) {
     await insertUser(sql, { id, name: `Member ${index}`, email: `${id}@bench.example`, now })
     await insertMember(sql, { organizationId, userId: id, role: 'developer', now })
+    if (index % 10_000 === 0) await letSignalsIn()
   }
   const pipeIds = sortedIds(size.pipes)
   for (const [index, id] of pipeIds.entries()) {
@@ -166,6 +168,7 @@ async function fill(sql: Sql, store: Store, size: Size): Promise<void> {
       createdAt: now,
       updatedAt: now,
     })
+    if (index % 10_000 === 0) await letSignalsIn()
   }
   store.userIds = shuffled(userIds).slice(0, mostTargets)
   store.pipeIds = shuffled(pipeIds).slice(0, mostTargets)

@@ -4,7 +4,7 @@ import { insertActivity } from './activities/store.ts'
 import type { WriteContext } from './database/database.ts'
 import type { AnyOperation, Change, OperationAnswer, OperationContext, OperationRequest } from './http/operation.ts'
 import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
-import { invalidBody, Problem } from './lib/problem.ts'
+import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
 import { echoProblems, pick } from './lib/shape.ts'
 import { operations } from './operations.ts'
 
@@ -50,11 +50,12 @@ async function runOperation(
 ): Promise<OperationAnswer> {
   const { caller, params, query } = request
   let body = request.body
+  const echoed: FieldProblem[] = []
   if (request.echoes) {
     const current = await operation.echo!.current({ sql, vault }, params)
     if (current !== undefined) {
       const problems = echoProblems(operation.body, operation.echo!.shape, body, current)
-      if (problems.length > 0) throw invalidBody(problems)
+      echoed.push(...problems)
     }
     body = pick(operation.body, body)
   }
@@ -67,7 +68,11 @@ async function runOperation(
     requireVersion: (version) => requireVersion(request.ifMatch, version),
     record: (target, changes) => activities.push({ target, changes }),
   }
-  const { result, version, warning } = await operation.run(context, { params, query, body })
+  const { result, version, warning } = await operation.run(context, { params, query, body }).catch((error: unknown) => {
+    if (echoed.length === 0 || !(error instanceof Problem) || error.status !== 400) throw error
+    throw invalidBody([...echoed, ...(error.code === 'invalid_body' ? error.fields : [])])
+  })
+  if (echoed.length > 0) throw invalidBody(echoed)
   for (const { target, changes } of activities) {
     await insertActivity(sql, { type: operation.activity!, caller, requestId: request.requestId, now, target, changes })
   }

@@ -26,8 +26,6 @@ interface Line {
   hides?: string
   /** A header that the answer must have. */
   header?: [name: string, value: string]
-  /** A known defect. */
-  todo?: string
 }
 
 const lines: Line[] = []
@@ -296,7 +294,6 @@ request('Basic with bytes that are no text', 401, 'send a valid API key', {
 })
 request('Basic with a NUL', 401, 'send a valid API key', {
   headers: { authorization: `Basic ${Buffer.from('a\u0000b:c').toString('base64')}` },
-  todo: '500 on PostgreSQL',
 })
 request('Basic with a quote of SQL', 401, 'send a valid API key', {
   headers: { authorization: `Basic ${Buffer.from("' OR '1'='1:x").toString('base64')}` },
@@ -451,7 +448,12 @@ request(
   'constructor is not a known field',
   get((path) => `${path}?constructor=1`),
 )
-request('a query named __proto__', 400, '__proto__', { ...get((path) => `${path}?__proto__=1`), todo: 'it is ignored' })
+request(
+  'a query named __proto__',
+  400,
+  '__proto__ is not a known field',
+  get((path) => `${path}?__proto__=1`),
+)
 request(
   'an empty query',
   200,
@@ -546,7 +548,7 @@ const texts: [string, string][] = [
   ['private use', 'a\ue000b'],
   ['markup', '<script>alert("x")</script>&amp;'],
   ['SQL', `'; DROP TABLE pipes; --"`],
-  ['format strings', '%s%n${jndi:ldap://x}{{7*7}}'],
+  ['format strings', '%s%n%$x{{7*7}}'],
   ['placeholders', ':name $1 ?1'],
   ['backslashes and quotes', '\\"\\u0000\\'],
   ['spaces around', '  spaces  '],
@@ -1205,6 +1207,11 @@ for (const host of [
   '[::1]',
   ':::',
   '1:2',
+  'a..b',
+  'db.',
+  'a.-b.example',
+  '999.1.1.1',
+  '1.2.3',
 ]) {
   bad(
     'postgres',
@@ -1212,9 +1219,6 @@ for (const host of [
     postgres({ host }),
     'source.postgres.host must be a host name or an IP address, not ',
   )
-}
-for (const host of ['a..b', 'a.-b.example', '999.1.1.1']) {
-  bad('postgres', `host ${host}`, postgres({ host }), 'source.postgres.host must be', { todo: 'it is accepted' })
 }
 bad('postgres', 'an empty host', postgres({ host: '' }), 'source.postgres.host must have 1 to 253 characters, not 0')
 bad(
@@ -1487,7 +1491,7 @@ const answers: Record<string, Map<string, string>> = { sqlite: new Map(), postgr
 
 onBothDatabases('S3 input table', (app) => {
   for (const line of lines) {
-    it(`S3 ${line.to}: ${line.name} → ${line.status}`, line.todo === undefined ? {} : { todo: line.todo }, async () => {
+    it(`S3 ${line.to}: ${line.name} → ${line.status}`, async () => {
       const response = await sendLine(app(), line)
       answers[app().dialect]!.set(`${line.to}: ${line.name}`, comparable(response, app()))
       checkLine(line, response)
@@ -1567,8 +1571,7 @@ onBothDatabases('S3 input table', (app) => {
 describe('S3 both databases', () => {
   it('S3 gave the same answers', () => {
     assert.equal(answers.sqlite!.size, lines.length, 'two lines have one name')
-    for (const { to, name, todo } of lines) {
-      if (todo !== undefined) continue
+    for (const { to, name } of lines) {
       assert.equal(answers.postgres!.get(`${to}: ${name}`), answers.sqlite!.get(`${to}: ${name}`), name)
     }
   })

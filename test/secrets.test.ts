@@ -223,7 +223,7 @@ onBothDatabases('S4 canaries', (app) => {
   }
   const kindOf = (slot: string[]) => slot[1] as SourceKindName
   /** The value of a slot; of a connection string only some parts are secret. */
-  const valueOf = (slot: string[], where: string): string => {
+  const textFor = (slot: string[], where: string): string => {
     const name = `${slot.join('.')} ${where}`
     if (slot.at(-1) !== 'connectionString') return plant(name)
     return `AccountName=x;AccountKey=${plant(name)};SharedAccessSignature=sv=1&sig=${plant(name)}&se=2;Endpoint=https://x/?sig=${plant(name)}`
@@ -253,7 +253,7 @@ onBothDatabases('S4 canaries', (app) => {
         const first = canaries.length
         const body = slots
           .filter((slot) => kindOf(slot) === kind)
-          .reduce<Record<string, unknown>>((merged, slot) => deepMerge(merged, nested(slot, valueOf(slot, round))), {
+          .reduce<Record<string, unknown>>((merged, slot) => deepMerge(merged, nested(slot, textFor(slot, round))), {
             name: planted.value,
           })
         const headers = { 'idempotency-key': `${kind} ${round}` }
@@ -273,7 +273,7 @@ onBothDatabases('S4 canaries', (app) => {
       const url = path(kindOf(slot))
       const wrongKind = path(kindOf(slot) === 'kafka' ? 'postgres' : 'kafka')
       const at = (value: unknown) => nested(slot, value)
-      const whole = (where: string) => at(valueOf(slot, where))
+      const whole = (where: string) => at(textFor(slot, where))
       const text = (where: string) => JSON.stringify(whole(where))
       const tooLong = (where: string) => at(plant(`${slot.join('.')} ${where}`).padEnd(5000, 'x'))
       const parent = (value: unknown) => nested(slot.slice(0, -1), value)

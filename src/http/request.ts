@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import { isObject } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
 import { parseStrictJson } from '../lib/strict-json.ts'
 import { errorAnswer } from './errors.ts'
@@ -83,6 +84,13 @@ export function parseIfMatch(header: string): string[] {
 export function parseIdempotencyKey(header: string | string[]): string {
   if (typeof header === 'string' && /^[!-~](?:[ -~]{0,253}[!-~])?$/.test(header)) return header
   throw new Problem('invalid_header', 'Idempotency-Key must have 1 to 255 printable ASCII characters')
+}
+
+/** The same text for the same value, whatever the order of its fields. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    isObject(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,
+  )
 }
 
 /** Names and values as text; a name that came more than once has an array. */

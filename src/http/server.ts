@@ -14,6 +14,7 @@ import type { AnyOperation, Caller, OperationAnswer, OperationRequest } from './
 import { FailureThrottle, type RateLimit, RequestLimiter, tooManyFailures } from './rate-limit.ts'
 import {
   answerClientError,
+  canonicalJson,
   checkHeaders,
   limits,
   parseIdempotencyKey,
@@ -228,7 +229,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (ifMatch !== undefined && operation.method !== 'GET') admitted.ifMatch = parseIfMatch(ifMatch)
     const key = request.headers['idempotency-key']
     if (key !== undefined && operation.method !== 'GET') {
-      const text = JSON.stringify([operation.id, params, query, body ?? null])
+      const text = canonicalJson([operation.id, params, query, body ?? null])
       admitted.idempotency = { key: parseIdempotencyKey(key), fingerprint: parts.fingerprint(text) }
     }
     return admitted
@@ -358,6 +359,8 @@ function toProblem(error: unknown, requestId: string): Problem {
       return new Problem('unsupported_media_type', 'send the body as application/json or application/merge-patch+json')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalid_request', 'the body is not as long as Content-Length says')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
     case 'FST_ERR_BAD_URL':
       return new Problem('invalid_request', 'the path has a percent-encoding that does not decode')
     case 'FST_ERR_ASYNC_CONSTRAINT':

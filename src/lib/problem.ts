@@ -16,7 +16,7 @@ export const problems = {
   invalid_json: {
     status: 400,
     title: 'The body is not acceptable JSON',
-    help: 'The body is empty, is not UTF-8, or is not JSON as RFC 8259 defines it; or it has a repeated key, the key `__proto__`, a NUL character, half of a surrogate pair, an integer beyond 2^53, or more than 32 levels. The sentence says where. Nothing was changed.',
+    help: 'The body is empty, is not UTF-8, or is not JSON as RFC 8259 defines it; or it has a repeated key, the key `__proto__`, a NUL character, half of a surrogate pair, an integer beyond 2^53 - 1, or more than 32 levels. The sentence says where. Nothing was changed.',
     example: 'the body is not valid JSON at line 1, column 9: expected a value',
   },
   invalid_body: {
@@ -116,7 +116,7 @@ export const problems = {
     title: 'The private endpoint exists with another description',
     help: 'The organization has an endpoint with this id and another description. Send the description it has.',
     example:
-      'private endpoint vpce-0a1b2c3d4e5f67890 is already registered with the description "Analytics VPC"; send that description, or detach the endpoint first',
+      'private endpoint vpce-0a1b2c3d4e5f67890 is already registered with the description "Analytics VPC"; send that description',
   },
   idempotency_key_reused: {
     status: 409,

@@ -459,10 +459,7 @@ describe('echoProblems', () => {
 
   it('accepts the resource as it is, in any order', () => {
     assert.deepEqual(echoProblems(shape, echo, current, current), [])
-    assert.deepEqual(
-      echoProblems(shape, echo, { stats: { bytes: 2, rows: 1 }, name: 'changed', later: null }, current),
-      [],
-    )
+    assert.deepEqual(echoProblems(shape, echo, { stats: { bytes: 2 }, name: 'changed', later: null }, current), [])
     assert.deepEqual(echoProblems(shape, echo, { source: null, labels: { owner: 'bob' } }, current), [])
     assert.deepEqual(echoProblems(shape, echo, null, current), [])
   })
@@ -471,7 +468,8 @@ describe('echoProblems', () => {
     [{ id: 'p2' }, 'id', 'id cannot be changed (it is "p1")'],
     [{ id: null }, 'id', 'id cannot be changed (it is "p1")'],
     [{ endedAt: 'now' }, 'endedAt', 'endedAt cannot be changed (it is null)'],
-    [{ stats: { rows: 1 } }, 'stats', 'stats cannot be changed'],
+    [{ stats: { rows: 2 } }, 'stats', 'stats cannot be changed'],
+    [{ stats: { rows: 1, lines: 1 } }, 'stats', 'stats cannot be changed'],
     [{ tags: ['b', 'a'] }, 'tags', 'tags cannot be changed'],
     [{ token: 'x' }, 'token', 'token cannot be changed'],
     [{ later: 'x' }, 'later', 'later cannot be set'],

@@ -473,11 +473,17 @@ function collectEchoProblems(
     const writable = propertyOf(shape, key)
     if (writable !== undefined) {
       collectEchoProblems(writable, readable, sent, is, path, secret, problems)
-    } else if (typeof shape.additionalProperties !== 'object' && fingerprint(sent) !== fingerprint(is ?? null)) {
+    } else if (typeof shape.additionalProperties !== 'object' && !repeats(sent, is)) {
       const told = isScalar(is) && !secret && !holdsSecret(readable) ? ` (it is ${quote(is)})` : ''
       problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${told}` })
     }
   }
+}
+
+/** Whether a value only says what is there already; of an object, part of it may be said. */
+function repeats(sent: unknown, is: unknown): boolean {
+  if (isObject(sent) && isObject(is)) return Object.keys(sent).every((key) => repeats(sent[key], own(is, key)))
+  return fingerprint(sent) === fingerprint(is ?? null)
 }
 
 /** The shape of a property, also where it is one of several shapes or null. */

@@ -69,9 +69,14 @@ type Patch = Static<typeof Patch>
 
 const mask = '***'
 
-/** The connection string as it may be shown. */
+/** The connection string as it may be shown: without what opens the account, also where it stands in a URL. */
 export function maskConnectionString(text: string): string {
-  return text.replace(/(AccountKey=|SharedAccessSignature=)[^;]*/gi, `$1${mask}`).replace(/(sig=)[^;&]*/gi, `$1${mask}`)
+  return text
+    .split(';')
+    .map((part) => part.replace(/^(\s*\w*(?:key|signature|secret|password|token)\s*=\s*).*$/is, `$1${mask}`))
+    .join(';')
+    .replace(/(\bsig\s*=\s*)[^;&]*/gi, `$1${mask}`)
+    .replace(/(:\/\/)[^/@;]*@/g, `$1${mask}@`)
 }
 
 export const objectStorage: SourceKind<Shown, Patch> = {
@@ -139,7 +144,7 @@ export const objectStorage: SourceKind<Shown, Patch> = {
   },
 }
 
-const maskedParts = /(?:AccountKey|SharedAccessSignature|sig)=\*\*\*/i
+const maskedParts = /(?:key|signature|secret|password|token|sig)\s*=\s*\*\*\*|:\/\/\*\*\*@/i
 const maskedStringProblem: FieldProblem = {
   path: 'source.objectStorage.connectionString',
   detail: `source.objectStorage.connectionString has ${mask} in place of its secret; send the whole string, or leave it out to keep the stored one`,

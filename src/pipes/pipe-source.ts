@@ -22,7 +22,7 @@ export interface SourceSecrets {
 export interface SourceKind<Shown extends object, Patch extends object> {
   /** As it is read. */
   Shown: ObjectSchema
-  /** As it is changed: exactly the fields of the specification's update, plus `authentication`. */
+  /** As it is changed: exactly the fields of docs/contract.md, section 5. */
   Patch: ObjectSchema
   /** Applies a patch that fits its shape. May report what cannot be applied. */
   merge(source: PipeSource<Shown>, patch: Patch, problems: FieldProblem[]): PipeSource<Shown>

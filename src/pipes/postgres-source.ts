@@ -86,7 +86,8 @@ const TableMappingToRemove = Type.Object(
 const Host = Type.String({
   minLength: 1,
   maxLength: 253,
-  pattern: '^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$',
+  pattern:
+    '^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$',
   patternHint: 'a host name or an IP address',
 })
 const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
@@ -158,7 +159,7 @@ export const postgres: SourceKind<Shown, Patch> = {
     const report = (path: string, rest: string): void => {
       problems.push({ path, detail: `${path} ${rest}` })
     }
-    if (shown.host.includes(':') && isIP(shown.host) === 0) {
+    if (/:|(?:^|\.)\d+$/.test(shown.host) && isIP(shown.host) === 0) {
       report('source.postgres.host', `must be a host name or an IP address, not ${JSON.stringify(shown.host)}`)
     }
     const { settings, tableMappings } = shown

@@ -66,16 +66,19 @@ export const updatePipe = operation({
     const merged = mergePipe(pipe, source, body)
     if (body.source?.validateSamples) throw samplesNotValidated(pipe)
 
-    const changes: Change[] = differences(showPipe(pipe), showPipe(merged.pipe))
-    for (const field of changedSecrets(source, merged.source)) {
-      changes.push({ field: `source.${pipe.kind}.${field}`, to: 'changed' })
-    }
+    const secretFields = changedSecrets(source, merged.source).map((name) => `source.${pipe.kind}.${name}`)
+    const changes: Change[] = [
+      // A connection string is shown masked; that it changed is all there is to say.
+      ...differences(showPipe(pipe), showPipe(merged.pipe)).filter(({ field }) => !secretFields.includes(field)),
+      ...secretFields.map((field) => ({ field, to: 'changed' })),
+    ]
     if (changes.length === 0) return { result: showPipe(pipe), version: String(pipe.version) }
 
     const updated: StoredPipe = {
       ...merged.pipe,
       sealedSecrets: sealSecrets(vault, pipe, merged.source.secrets),
-      updatedAt: now,
+      // The clocks of two processes may differ; time does not run backwards for a reader.
+      updatedAt: now > pipe.updatedAt ? now : pipe.updatedAt,
       version: pipe.version + 1,
     }
     await updatePipeRow(sql, updated)

@@ -49,7 +49,7 @@ export const createPrivateEndpoint = operation({
       throw new Problem(
         'private_endpoint_exists',
         `private endpoint ${id} is already registered with the description ${JSON.stringify(registered)}; ` +
-          'send that description, or detach the endpoint first',
+          'send that description',
       )
     }
     if (await attachEndpoint(sql, { serviceId, organizationId, id, now })) {
