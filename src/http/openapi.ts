@@ -1,5 +1,6 @@
 // The OpenAPI 3.1 document, made of the operations: what is documented is what is validated.
-import { Problem, type ProblemCode, problems } from '../lib/problem.ts'
+import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem.ts'
+import { shapeProblems } from '../lib/shape.ts'
 import { errorAnswer, errorSentence } from './errors.ts'
 import { type AnyOperation, tags } from './operation.ts'
 
@@ -21,6 +22,25 @@ const everyOperation: ProblemCode[] = [
 ]
 const everyBody: ProblemCode[] = ['invalid_json', 'invalid_body', 'body_too_large', 'unsupported_media_type']
 const everyWrite: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_use']
+
+/** Problems that read the same wherever they come up. */
+const alike: ProblemCode[] = [
+  'unauthorized',
+  'role_not_allowed',
+  'address_not_allowed',
+  'not_found',
+  'idempotency_key_reused',
+  'idempotency_key_in_use',
+  'version_mismatch',
+  'body_too_large',
+  'unsupported_media_type',
+  'too_many_requests',
+  'too_many_failed_authentications',
+  'internal',
+  'unavailable',
+]
+
+const exampleRequestId = '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43'
 
 const statusNames: Record<number, string> = {
   400: 'The request is wrong; the sentence says what to change.',
@@ -88,10 +108,13 @@ export function openApiDocument(operations: AnyOperation[]): Json {
         apiKey: {
           type: 'http',
           scheme: 'basic',
-          description: 'The id of an API key as user name, its secret as password.',
+          description:
+            'The id of an API key as user name, its secret as password. `penstock init` prints the first admin key; the try-it mode ' +
+            '(`npm start`) writes the keys of its sample organization to `data/sample.env`.',
         },
       },
       schemas,
+      responses: commonFailures(),
     },
   }
 }
@@ -163,7 +186,6 @@ const requestIdHeader = {
 function success(operation: AnyOperation, schemas: Json): Json {
   const isDelete = operation.method === 'DELETE'
   const hasTag = operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT'
-  const requestId = '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43'
   const envelope = {
     type: 'object',
     required: ['requestId', ...(isDelete ? [] : ['result']), 'status'],
@@ -174,7 +196,7 @@ function success(operation: AnyOperation, schemas: Json): Json {
     },
     additionalProperties: false,
   }
-  const value = { requestId, ...(isDelete ? {} : { result: operation.example.result }), status: 200 }
+  const value = { requestId: exampleRequestId, ...(isDelete ? {} : { result: operation.example.result }), status: 200 }
   return {
     description: 'Done.',
     headers: {
@@ -195,28 +217,50 @@ function success(operation: AnyOperation, schemas: Json): Json {
   }
 }
 
+/** What every operation answers in the same words is described once, and referred to. */
 function failures(operation: AnyOperation): Json {
   const byStatus = Map.groupBy(problemsOf(operation), (code) => problems[code].status)
   const responses: Json = {}
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
-    const examples: Json = {}
-    const rich: Json = {}
-    for (const code of codes) {
-      const problem = new Problem(code, problems[code].example)
-      examples[code] = { summary: problems[code].title, value: { error: errorSentence(problem), status } }
-      const answer = errorAnswer(problem, '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43', 'application/problem+json')
-      rich[code] = { summary: problems[code].title, value: JSON.parse(answer.body) }
-    }
-    responses[status] = {
-      description: statusNames[status],
-      headers: requestIdHeader,
-      content: {
-        'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples },
-        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, examples: rich },
-      },
-    }
+    const common = codes.every((code) => alike.includes(code))
+    responses[status] = common ? { $ref: `#/components/responses/${status}` } : failure(status, codes, operation)
   }
   return responses
+}
+
+function commonFailures(): Json {
+  const byStatus = Map.groupBy(alike, (code) => problems[code].status)
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes)]))
+}
+
+function failure(status: number, codes: ProblemCode[], operation?: AnyOperation): Json {
+  const examples: Json = {}
+  const rich: Json = {}
+  for (const code of codes) {
+    const problem = exampleOf(code, operation)
+    examples[code] = { summary: problems[code].title, value: { error: errorSentence(problem), status } }
+    rich[code] = {
+      summary: problems[code].title,
+      value: JSON.parse(errorAnswer(problem, exampleRequestId, 'application/problem+json').body),
+    }
+  }
+  return {
+    description: statusNames[status],
+    headers: requestIdHeader,
+    content: {
+      'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples },
+      'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, examples: rich },
+    },
+  }
+}
+
+/** For a body that does not fit, what the validator really says of a slip in the example. */
+function exampleOf(code: ProblemCode, operation: AnyOperation | undefined): Problem {
+  const body = operation?.example.body as Json | undefined
+  if (code !== 'invalid_body' || !body) return new Problem(code, problems[code].example)
+  const [name, value] = Object.entries(body)[0]!
+  const slip = `${name.slice(0, -2)}${name.at(-1)}${name.at(-2)}`
+  return invalidBody(shapeProblems(operation!.body, { ...body, [name]: undefined, [slip]: value }))
 }
 
 const problemSchema = {
