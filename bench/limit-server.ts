@@ -59,7 +59,10 @@ interface Answer {
 }
 
 const [folder, port] = process.argv.slice(2) as [string, string]
-const pepper = Buffer.from(JSON.parse(readFileSync(join(folder, 'master-keys.json'), 'utf8')).pepper, 'base64')
+const { pepper: storedPepper } = JSON.parse(readFileSync(join(folder, 'master-keys.json'), 'utf8')) as {
+  pepper: string
+}
+const pepper = Buffer.from(storedPepper, 'base64').toString('hex')
 const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: false })
 await migrateSqlite(connection)
 const { database } = connection
@@ -144,7 +147,7 @@ function authenticate(header: string | undefined, organizationId: string): strin
   const colon = text.indexOf(':')
   const key = findKey.get(text.slice(0, colon)) as unknown as KeyRow | undefined
   if (!key) return undefined
-  const given = hash('sha256', Buffer.concat([pepper, Buffer.from(text.slice(colon + 1))]), 'hex')
+  const given = hash('sha256', pepper + text.slice(colon + 1), 'hex')
   if (!timingSafeEqual(Buffer.from(given), Buffer.from(key.secret_hash))) return undefined
   if (key.state !== 'enabled' || key.expire_at !== null || key.ip_access_list !== '[]') return undefined
   if (key.organization_id !== organizationId || key.role !== 'admin') return undefined

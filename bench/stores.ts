@@ -89,7 +89,7 @@ export async function readState(store: Store): Promise<StoreState> {
   return fromSqlite(store, (database) => {
     const rows = database.prepare(text).all() as { user_id: string }[]
     // Nothing deletes activities, so the last row's number counts them.
-    const last = database.prepare('SELECT max(rowid) AS number FROM activities').get() as { number: number | null }
+    const last = database.prepare('SELECT count(*) AS number FROM activities').get() as { number: number | null }
     return { admins: new Set(rows.map((row) => row.user_id)), activities: last.number ?? 0 }
   })
 }
@@ -101,7 +101,7 @@ export function lastActivity(store: Store): unknown {
     database
       .prepare(
         `SELECT organization_id, type, actor_id, address, user_agent, target, changes FROM activities
-         ORDER BY rowid DESC LIMIT 1`,
+         ORDER BY id DESC LIMIT 1`,
       )
       .get(),
   )

@@ -1,4 +1,5 @@
 -- Timestamps are RFC 3339 text in UTC with milliseconds, so that they sort as text. Objects and lists are JSON text.
+-- On SQLite a table without rowid is kept in the order of its primary key, in one tree instead of two.
 -- `version` counts the changes of a row and is what its ETag is made of.
 
 CREATE TABLE installation (
@@ -13,7 +14,7 @@ CREATE TABLE organizations (
   name text NOT NULL,
   created_at text NOT NULL,
   version integer NOT NULL DEFAULT 1
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE TABLE users (
   id text PRIMARY KEY,
@@ -21,7 +22,7 @@ CREATE TABLE users (
   email text NOT NULL UNIQUE,
   created_at text NOT NULL,
   version integer NOT NULL DEFAULT 1
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE TABLE members (
   organization_id text NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
@@ -30,7 +31,7 @@ CREATE TABLE members (
   joined_at text NOT NULL,
   version integer NOT NULL DEFAULT 1,
   PRIMARY KEY (organization_id, user_id)
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX members_admins ON members (organization_id) WHERE role = 'admin';
 
@@ -50,7 +51,7 @@ CREATE TABLE api_keys (
   created_at text NOT NULL,
   used_at text,
   version integer NOT NULL DEFAULT 1
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX api_keys_of_organization ON api_keys (organization_id);
 
@@ -62,7 +63,7 @@ CREATE TABLE services (
   region text NOT NULL,
   created_at text NOT NULL,
   version integer NOT NULL DEFAULT 1
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX services_of_organization ON services (organization_id);
 
@@ -72,7 +73,7 @@ CREATE TABLE private_endpoints (
   description text NOT NULL,
   created_at text NOT NULL,
   PRIMARY KEY (organization_id, id)
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE TABLE service_private_endpoints (
   service_id text NOT NULL REFERENCES services (id) ON DELETE CASCADE,
@@ -81,7 +82,7 @@ CREATE TABLE service_private_endpoints (
   attached_at text NOT NULL,
   PRIMARY KEY (service_id, endpoint_id),
   FOREIGN KEY (organization_id, endpoint_id) REFERENCES private_endpoints (organization_id, id)
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX service_private_endpoints_of_endpoint ON service_private_endpoints (organization_id, endpoint_id);
 
@@ -119,7 +120,7 @@ CREATE TABLE activities (
   target text NOT NULL,
   changes text NOT NULL,
   PRIMARY KEY (organization_id, id)
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE TABLE idempotency_records (
   organization_id text NOT NULL,
@@ -131,6 +132,6 @@ CREATE TABLE idempotency_records (
   answer text,
   created_at text NOT NULL,
   PRIMARY KEY (organization_id, caller_id, idempotency_key)
-);
+) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at);

@@ -7,6 +7,7 @@ import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.t
 import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
 import { echoProblems, pick } from './lib/shape.ts'
 import { operations } from './operations.ts'
+import { lockOrganization } from './organizations/store.ts'
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
@@ -16,6 +17,7 @@ export async function readOperation(context: WriteContext, request: OperationReq
 
 export async function writeOperation(context: WriteContext, request: OperationRequest): Promise<OperationAnswer> {
   const operation = byId.get(request.operationId)!
+  await lockOrganization(context.sql, request.caller.organizationId)
   const now = new Date().toISOString()
   if (!request.idempotency) return runOperation(context, operation, request, now)
 

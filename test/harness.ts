@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import pg from 'pg'
 import { type App, openApp } from '../src/app.ts'
 import type { Config } from '../src/config.ts'
@@ -81,7 +82,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     ...overrides,
   }
   const logged: string[] = []
-  const log = new Log('info', { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream)
+  const log = new Log('debug', { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream)
   const app = await openApp(config, { log, mayCreateKeys: true, onFatal: () => undefined })
   const sample = (await app.database.write('createSample', {}, 'initialize'))!
   const direct = await openDirect(config)
@@ -138,6 +139,8 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     },
     async request(method, path, options = {}) {
       const { key = admin, body, text, address, headers = {} } = options
+      // What the test wrote around Penstock in this turn would be newer than the snapshot of its reads.
+      await nextTurn()
       const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
       const response = await app.server.inject({
         method: method as 'GET',
@@ -222,15 +225,13 @@ async function openDirect(config: Config): Promise<Direct> {
 }
 
 let ownServer: ReturnType<typeof startPostgres> | undefined
+after(async () => (await ownServer)?.stop())
 
 /** An empty database on the server that the test run started, or, for a single file, on one of its own. */
 async function freshPostgresDatabase(): Promise<string> {
   let serverUrl = process.env.PENSTOCK_TEST_POSTGRES
   if (!serverUrl) {
-    if (!ownServer) {
-      ownServer = startPostgres()
-      after(async () => (await ownServer!).stop())
-    }
+    ownServer ??= startPostgres()
     serverUrl = (await ownServer).url
   }
   const name = `test_${newId().replaceAll('-', '')}`

@@ -1509,7 +1509,12 @@ onBothDatabases('S3 input table', (app) => {
       ['a whole request', `${get}\r\n`, 200, '"role":"developer"'],
       ['a whole change', `${patch}${authorization}Content-Length: 20\r\n\r\n${body}`, 200, '"role":"developer"'],
       ['no HTTP', 'hello\r\n\r\n', 400, 'not valid HTTP/1.1'],
-      ['no host', `GET ${path} HTTP/1.1\r\n${authorization}\r\n`, 400, ''],
+      [
+        'no host',
+        `GET ${path} HTTP/1.1\r\nConnection: close\r\n${authorization}\r\n`,
+        400,
+        'the header Host is missing',
+      ],
       ['a header without a colon', `${get}Broken\r\n\r\n`, 400, 'not valid HTTP/1.1'],
       ['a header with a NUL', `${get}X-A: a\u0000b\r\n\r\n`, 400, 'not valid HTTP/1.1'],
       ['a space before the colon', `${get}X-A : b\r\n\r\n`, 400, 'not valid HTTP/1.1'],

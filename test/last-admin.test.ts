@@ -85,9 +85,9 @@ describe('R11 last admin with two Penstocks on one PostgreSQL', () => {
     await first?.close()
   })
 
-  it('R11 one admin is left after each of 150 races', async () => {
-    const contests = await makeContests(first, 150)
-    await runRaces([first.app, second], contests, 1)
+  it('R11 one admin is left after each of 300 races', async () => {
+    const contests = await makeContests(first, 300)
+    await runRaces([first.app, second], contests, 6)
     await checkOrganizations(first, contests)
   })
 })

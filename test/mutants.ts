@@ -18,7 +18,7 @@ export const mutants: Mutant[] = [
   {
     name: 'no-org-lock',
     file: 'src/organizations/store.ts',
-    find: '  await sql.first(lockStatement, { id })',
+    find: "if (sql.dialect === 'postgres') await sql.first(lockStatement, { id })",
     replace: '  void [sql, lockStatement, id]',
     tests: ['test/last-admin.test.ts'],
   },
@@ -131,7 +131,7 @@ export const mutants: Mutant[] = [
     name: 'secret-in-activity',
     file: 'src/pipes/update-pipe.ts',
     find: "to: 'changed' })",
-    replace: 'to: merged.source.secrets })',
+    replace: 'to: JSON.stringify(body) })',
     tests: ['test/secrets.test.ts'],
   },
   {

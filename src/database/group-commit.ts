@@ -41,6 +41,11 @@ interface PendingWrite<Job> {
 export interface GroupCommitOptions<Job> {
   connection: WriteConnection
   work(sql: Sql, job: Job): Promise<unknown>
+  /**
+   * Writes of one lane keep their order; lanes are run in the order of their names. Two processes that lock the same rows
+   * then lock them in the same order, and do not deadlock.
+   */
+  lane?(job: Job): string
   /** Called once per group, after its commit: every write with its outcome. */
   settle(settled: [Job, Outcome][], figures: GroupFigures): void
 }
@@ -76,6 +81,8 @@ export class GroupCommit<Job> {
   async #drain(): Promise<void> {
     while (this.#queue.length > 0) {
       const group = this.#queue.splice(0, maxGroupSize)
+      const { lane } = this.#options
+      if (lane) group.sort((a, b) => compareText(lane(a.job), lane(b.job)))
       await this.#commitGroup(group)
     }
   }
@@ -128,4 +135,8 @@ export class GroupCommit<Job> {
       return { error, verdict }
     }
   }
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -31,7 +31,10 @@ export function loadMigrations(): Migration[] {
     .map((file) => parseMigration(file, readFileSync(new URL(file, folder), 'utf8')))
 }
 
-/** Statements end with a semicolon at the end of a line; a line `-- only sqlite` (or postgres) limits the next one. */
+/**
+ * Statements end with a semicolon at the end of a line. A line `-- only sqlite` (or postgres) limits the next one;
+ * `/* sqlite: … *\/` inside a statement is text for that database alone.
+ */
 export function parseMigration(file: string, text: string): Migration {
   const statements: Record<Dialect, string[]> = { sqlite: [], postgres: [] }
   for (const part of text.split(/;\s*$/m)) {
@@ -39,7 +42,9 @@ export function parseMigration(file: string, text: string): Migration {
     const statement = part.replace(/^\s*--.*$/gm, '').trim()
     if (statement === '') continue
     for (const dialect of ['sqlite', 'postgres'] as const) {
-      if (!only || only === dialect) statements[dialect].push(statement)
+      if (only && only !== dialect) continue
+      const marked = new RegExp(`/\\* ${dialect}: (.*?) \\*/`, 'g')
+      statements[dialect].push(statement.replace(marked, '$1'))
     }
   }
   return { number: Number(file.slice(0, 4)), name: file.replace(/\.sql$/, ''), statements }

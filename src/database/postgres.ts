@@ -184,6 +184,7 @@ function isConnectionError(error: unknown): boolean {
 }
 
 interface Write {
+  lane: string
   name: string
   input: unknown
   pending: PendingAnswer
@@ -211,6 +212,7 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
     connections.push(connection)
     return new GroupCommit<Write>({
       connection,
+      lane: (write) => write.lane,
       work: (sql, write) => options.writes[write.name]!({ sql, vault: options.vault }, write.input),
       settle: (settled, figures) => {
         waitingWrites -= settled.length
@@ -244,7 +246,7 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
       waitingWrites++
       return new Promise((resolve, reject) => {
         const pending = { resolve: resolve as (value: unknown) => void, reject }
-        lanes[laneOf(lane)]!.add([{ name, input, pending }])
+        lanes[laneOf(lane)]!.add([{ lane, name, input, pending }])
       })
     },
     check: () => reading(async (reader) => void (await reader.query('SELECT 1'))),

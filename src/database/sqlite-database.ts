@@ -11,7 +11,9 @@ import {
   unavailable,
   type Writes,
 } from './database.ts'
-import { lockFile, SqliteConnection } from './sqlite.ts'
+import { statement } from './sql.ts'
+import { lockFile } from './sqlite.ts'
+import { SqliteReader } from './sqlite-reader.ts'
 import type { FromWriter, ToWriter, WriteMessage } from './sqlite-writer.ts'
 
 export interface SqliteOptions {
@@ -23,9 +25,13 @@ export interface SqliteOptions {
   events: DatabaseEvents
 }
 
-// One batch is being committed, the next already waits at the writer's door, so that it does not idle between two groups.
-// What comes after that gathers here: larger batches cost less each.
-const maxBatchesPerAnswer = 2
+/**
+ * With this many writes waiting, an idle writer gets them at once instead of at the end of the turn: it works on them while
+ * the requests that came with them are still being read. Without it the two threads would take turns.
+ */
+const earlyBatch = 16
+
+const selectOne = statement<Record<string, never>, { one: number }>('SELECT 1 AS one')
 
 export async function openSqlite<List extends Writes>(options: SqliteOptions): Promise<Database<List>> {
   const { events } = options
@@ -36,45 +42,53 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     )
   }
   const worker = new Worker(options.writer, { workerData: { file: options.file, ...options.writerData } })
-  const [started] = (await once(worker, 'message')) as [FromWriter]
+  const [text] = (await once(worker, 'message')) as [string]
+  const started = JSON.parse(text) as FromWriter
   if ('refused' in started) {
     events.onTrouble('the database could not be opened', started.error)
     await worker.terminate()
     lock.release()
     throw new StartError(started.refused)
   }
-  const reader = new SqliteConnection(options.file, { readOnly: true })
+  const reader = new SqliteReader(options.file)
 
   const waiting = new Map<number, PendingAnswer>()
   let outbox: WriteMessage[] = []
   let lastId = 0
-  let batchesSinceAnswer = 0
+  /** One batch at a time: what arrives while it is being committed goes together into the next, and shares its commit. */
+  let writerIsBusy = false
   let flushPlanned = false
   let closing = false
 
+  // As text: cheaper than to have the objects cloned.
+  const send = (message: ToWriter): void => worker.postMessage(JSON.stringify(message))
   const flush = (): void => {
     flushPlanned = false
-    if (outbox.length === 0 || batchesSinceAnswer >= maxBatchesPerAnswer) return
-    batchesSinceAnswer++
-    worker.postMessage({ writes: outbox } satisfies ToWriter)
+    if (outbox.length === 0 || writerIsBusy) return
+    writerIsBusy = true
+    send({ writes: outbox })
     outbox = []
   }
   const planFlush = (): void => {
-    if (flushPlanned) return
-    flushPlanned = true
-    setImmediate(flush)
+    if (outbox.length >= earlyBatch) flush()
+    else if (!flushPlanned) {
+      flushPlanned = true
+      setImmediate(flush)
+    }
   }
 
-  worker.on('message', (message: FromWriter) => {
+  worker.on('message', (text: string) => {
+    const message = JSON.parse(text) as FromWriter
     if (!('settled' in message)) return
+    writerIsBusy = waiting.size - outbox.length > message.settled.length
+    reader.endSnapshot()
+    if (outbox.length > 0) planFlush()
     events.onGroup?.(message.figures)
     for (const [id, outcome] of message.settled) {
       const pending = waiting.get(id)!
       waiting.delete(id)
       settle(pending, outcome, events)
     }
-    batchesSinceAnswer = 0
-    flush()
     if (message.fatal) events.onFatal()
   })
   const failAll = (): void => {
@@ -102,17 +116,17 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     },
     check: async () => {
       try {
-        reader.database.prepare('SELECT 1').get()
+        await reader.first(selectOne, {})
       } catch (error) {
         throw unavailable(error)
       }
     },
     close: async () => {
       closing = true
-      batchesSinceAnswer = 0
+      writerIsBusy = false
       flush()
       const exited = once(worker, 'exit')
-      worker.postMessage({ close: true } satisfies ToWriter)
+      send({ close: true })
       await exited
       failAll()
       reader.close()

@@ -13,6 +13,7 @@ export interface WriteMessage {
   input: unknown
 }
 
+/** Both ways as JSON text, which is cheaper than having objects cloned. */
 export type ToWriter = { writes: WriteMessage[] } | { close: true }
 export type FromWriter =
   | { ready: true }
@@ -25,7 +26,7 @@ export async function serveWrites(
   file: string,
   work: (sql: Sql, name: string, input: unknown) => Promise<unknown>,
 ): Promise<void> {
-  const send = (message: FromWriter): void => port.postMessage(message)
+  const send = (message: FromWriter): void => port.postMessage(JSON.stringify(message))
   let connection: SqliteConnection
   try {
     connection = new SqliteConnection(file, { readOnly: false })
@@ -58,11 +59,11 @@ export async function serveWrites(
     })
     return []
   }
-  port.on('message', (first: ToWriter) => {
-    const writes = take(first)
+  port.on('message', (first: string) => {
+    const writes = take(JSON.parse(first))
     // Whatever else has arrived meanwhile joins the same group.
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
-      writes.push(...take(next.message))
+      writes.push(...take(JSON.parse(next.message)))
     if (writes.length > 0) groups.add(writes)
   })
   send({ ready: true })

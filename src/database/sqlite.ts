@@ -25,6 +25,9 @@ export class SqliteConnection implements WriteConnection {
     this.#require('synchronous', 'FULL', 2)
     this.#require('foreign_keys', 'ON', 1)
     this.#require('secure_delete', 'ON', 1)
+    // Room for the pages of a large store, taken only as they are read; and fewer, larger checkpoints.
+    this.#require('cache_size', '-32768', -32768)
+    this.#require('wal_autocheckpoint', '4000', 4000)
   }
 
   async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
@@ -45,16 +48,24 @@ export class SqliteConnection implements WriteConnection {
     return Number(this.#prepare(prepared).run(...bind(prepared, values)).changes)
   }
 
+  beginRead(): void {
+    this.#execute('BEGIN')
+  }
+
+  endRead(): void {
+    this.#execute('COMMIT')
+  }
+
   async begin(): Promise<void> {
-    this.#prepare({ name: 'begin', text: 'BEGIN IMMEDIATE', parameters: [] }).run()
+    this.#execute('BEGIN IMMEDIATE')
   }
 
   async savepoint(): Promise<void> {
-    this.#prepare({ name: 'savepoint', text: 'SAVEPOINT one_write', parameters: [] }).run()
+    this.#execute('SAVEPOINT one_write')
   }
 
   async release(): Promise<void> {
-    this.#prepare({ name: 'release', text: 'RELEASE one_write', parameters: [] }).run()
+    this.#execute('RELEASE one_write')
   }
 
   async undo(): Promise<boolean> {
@@ -65,7 +76,7 @@ export class SqliteConnection implements WriteConnection {
   }
 
   async commit(): Promise<void> {
-    this.#prepare({ name: 'commit', text: 'COMMIT', parameters: [] }).run()
+    this.#execute('COMMIT')
   }
 
   async rollback(): Promise<void> {
@@ -87,7 +98,11 @@ export class SqliteConnection implements WriteConnection {
     if (this.database.isOpen) this.database.close()
   }
 
-  #prepare({ name, text }: Pick<PreparedText, 'name' | 'text' | 'parameters'>): StatementSync {
+  #execute(text: string): void {
+    this.#prepare({ name: text, text }).run()
+  }
+
+  #prepare({ name, text }: Pick<PreparedText, 'name' | 'text'>): StatementSync {
     let prepared = this.#prepared.get(name)
     if (!prepared) {
       prepared = this.database.prepare(text)

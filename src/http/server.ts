@@ -176,7 +176,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     }
     const { addressAllowed: _, ...identity } = key
     state.caller = { ...identity, address, userAgent: (request.headers['user-agent'] ?? '').slice(0, 512) }
-    if (limiter) state.headers = limiter.take(key.keyId)
+    if (limiter) Object.assign(state.headers, limiter.take(key.keyId))
     if (!key.addressAllowed) {
       throw new Problem(
         'address_not_allowed',
@@ -273,12 +273,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     reply: FastifyReply,
     answer: OperationAnswer,
   ): FastifyReply {
-    const { requestId } = request.penstock
+    const { requestId, headers } = request.penstock
     const result = operation.method === 'DELETE' ? '' : `"result":${answer.result},`
     if (operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT') {
-      reply.header('etag', `"${answer.version ?? parts.fingerprint(answer.result).slice(0, 32)}"`)
+      headers.etag = `"${answer.version ?? parts.fingerprint(answer.result).slice(0, 32)}"`
     }
-    if (answer.warning) reply.header('warning', `199 - "${answer.warning.replaceAll(/["\\]/g, '\\$&')}"`)
+    if (answer.warning) headers.warning = `199 - "${answer.warning.replaceAll(/["\\]/g, '\\$&')}"`
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
   }
 
@@ -293,9 +293,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         ...(problem.cause ? { error: describeFailure(problem.cause) } : {}),
       })
     }
-    for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value)
+    Object.assign(request.penstock.headers, problem.headers)
     // What was not read of the body would be taken for the next request.
-    if (!request.raw.complete && hasBody(request)) reply.header('connection', 'close')
+    if (!request.raw.complete && hasBody(request)) request.penstock.headers.connection = 'close'
     return send(request, reply, status, contentType, body)
   }
 
@@ -311,7 +311,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const operation = operationName(request)
     metrics.observeRequest(operation, status, seconds)
     if (log.logsRequests) {
-      log.info('request', {
+      log.debug('request', {
         requestId: state.requestId,
         operation,
         method: request.method,
@@ -321,16 +321,20 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         ...(state.caller ? { keyId: state.caller.keyId, organizationId: state.caller.organizationId } : {}),
       })
     }
-    for (const [name, value] of Object.entries(state.headers)) reply.header(name, value)
+    const headers: Record<string, string | number> = {
+      ...state.headers,
+      'x-request-id': state.requestId,
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    }
     // The last answer on this connection: the server is shutting down.
-    if (parts.closing()) reply.header('connection', 'close')
+    if (parts.closing()) headers.connection = 'close'
+    // Straight to the socket: what the framework would add to a finished text is only time.
+    reply.hijack()
+    reply.raw.writeHead(status, headers).end(body)
     return reply
-      .code(status)
-      .header('x-request-id', state.requestId)
-      .header('content-type', contentType)
-      .header('cache-control', 'no-store')
-      .header('x-content-type-options', 'nosniff')
-      .send(body)
   }
 
   return server

@@ -25,7 +25,11 @@ export class Log {
   }
 
   get logsRequests(): boolean {
-    return this.#logger.isLevelEnabled('info')
+    return this.#logger.isLevelEnabled('debug')
+  }
+
+  debug(message: string, fields: LogFields = {}): void {
+    this.#logger.debug(fields, message)
   }
 
   info(message: string, fields: LogFields = {}): void {

@@ -7,6 +7,12 @@ interface Metric {
   lines(): string[]
 }
 
+function seriesKey(labels: Labels): string {
+  let key = ''
+  for (const label in labels) key += `${labels[label]}\u0000`
+  return key
+}
+
 function seriesName(name: string, labels: Labels, extra?: string): string {
   const parts = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(String(value))}"`)
   if (extra) parts.push(extra)
@@ -20,7 +26,7 @@ function escapeLabel(value: string): string {
 export class Counter implements Metric {
   readonly #name: string
   readonly #help: string
-  readonly #values = new Map<string, number>()
+  readonly #series = new Map<string, { labels: Labels; value: number }>()
 
   constructor(name: string, help: string) {
     this.#name = name
@@ -28,13 +34,15 @@ export class Counter implements Metric {
   }
 
   increment(labels: Labels, by = 1): void {
-    const series = seriesName(this.#name, labels)
-    this.#values.set(series, (this.#values.get(series) ?? 0) + by)
+    const key = seriesKey(labels)
+    const series = this.#series.get(key)
+    if (series) series.value += by
+    else this.#series.set(key, { labels, value: by })
   }
 
   lines(): string[] {
     const lines = [`# HELP ${this.#name} ${this.#help}`, `# TYPE ${this.#name} counter`]
-    for (const [series, value] of this.#values) lines.push(`${series} ${value}`)
+    for (const { labels, value } of this.#series.values()) lines.push(`${seriesName(this.#name, labels)} ${value}`)
     return lines
   }
 }
@@ -75,7 +83,7 @@ export class Histogram implements Metric {
   }
 
   observe(labels: Labels, value: number): void {
-    const key = Object.values(labels).join('\u0000')
+    const key = seriesKey(labels)
     let buckets = this.#series.get(key)
     if (!buckets) {
       buckets = { labels, counts: this.#bounds.map(() => 0), sum: 0, count: 0 }

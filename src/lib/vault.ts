@@ -28,7 +28,7 @@ export class VaultError extends Error {
 }
 
 export class Vault {
-  readonly #pepper: Buffer
+  readonly #pepper: string
   readonly #current: string
   readonly #keys = new Map<string, Buffer>()
 
@@ -37,12 +37,12 @@ export class Vault {
     if (!this.#keys.has(masterKeys.current))
       throw new VaultError(`the current master key ${masterKeys.current} is not in the list`)
     this.#current = masterKeys.current
-    this.#pepper = decodeKey('the pepper', masterKeys.pepper)
+    this.#pepper = decodeKey('the pepper', masterKeys.pepper).toString('hex')
   }
 
   /** A hash that cannot be computed, and so not be guessed at, without the pepper. */
   fingerprint(text: string): string {
-    return hash('sha256', Buffer.concat([this.#pepper, Buffer.from(text)]), 'hex')
+    return hash('sha256', this.#pepper + text, 'hex')
   }
 
   seal(plaintext: string, place: Place): string {

@@ -54,7 +54,7 @@ export async function findMember(sql: Sql, organizationId: string, userId: strin
   }
 }
 
-/** Call with the organization locked. */
+/** Holds only as long as the organization is locked, as it is in every write. */
 export async function hasAnotherAdmin(sql: Sql, organizationId: string, userId: string): Promise<boolean> {
   return (await sql.first(otherAdminStatement, { organizationId, userId })) !== undefined
 }

@@ -1,6 +1,5 @@
 import { operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
-import { lockOrganization } from '../organizations/store.ts'
 import { Member, MemberPatch, MemberPath, memberExample, memberNotFound } from './member.ts'
 import { findMember, hasAnotherAdmin, updateRole, versionOf } from './store.ts'
 
@@ -30,7 +29,6 @@ export const updateMember = operation({
   },
   async run({ sql, requireVersion, record }, { params, body }) {
     const { organizationId, userId } = params
-    await lockOrganization(sql, organizationId)
     const stored = await findMember(sql, organizationId, userId)
     if (!stored) throw memberNotFound(organizationId, userId)
     requireVersion(versionOf(stored))

@@ -1,15 +1,14 @@
 // A data pipe: its shape as it is read and as it is changed, and the rules that a whole pipe keeps.
 
-import type { FieldProblem } from '../lib/problem.ts'
 import { notFound, type Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { idParameter } from '../organizations/organization.ts'
 import { ServicePath } from '../services/service.ts'
-import { Columns, Destination, destinationProblems, FieldMappings } from './destination.ts'
+import { Columns, Destination, FieldMappings } from './destination.ts'
 import { kafka } from './kafka-source.ts'
 import { kinesis } from './kinesis-source.ts'
 import { objectStorage } from './object-storage-source.ts'
-import type { PipeSource, SourceKind } from './pipe-source.ts'
+import type { SourceKind } from './pipe-source.ts'
 import { postgres } from './postgres-source.ts'
 import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
 
@@ -149,11 +148,6 @@ export function showPipe(pipe: StoredPipe): Pipe {
     settings: { ...defaultSettings, ...pipe.settings },
     source: { [pipe.kind]: pipe.source },
   }
-}
-
-/** What is wrong with a whole pipe, whichever request made it so. */
-export function pipeProblems(pipe: StoredPipe, source: PipeSource): FieldProblem[] {
-  return [...sourceKind(pipe.kind).problems(source), ...destinationProblems(pipe.destination, pipe.fieldMappings)]
 }
 
 export function pipeNotFound(serviceId: string, pipeId: string): Problem {

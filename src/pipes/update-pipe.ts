@@ -3,9 +3,10 @@ import { type Change, operation } from '../http/operation.ts'
 import { differences, hasValue, mergePatch } from '../lib/merge-patch.ts'
 import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
 import { loadService } from '../services/service.ts'
-import { Pipe, PipePatch, PipePath, pipeNotFound, pipeProblems, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
+import { destinationProblems } from './destination.ts'
+import { Pipe, PipePatch, PipePath, pipeNotFound, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import type { PipeSource } from './pipe-source.ts'
+import type { PipeSource, SourceSecrets } from './pipe-source.ts'
 import { findPipe, lockPipe, openSecrets, sealSecrets, updatePipeRow } from './store.ts'
 
 export const updatePipe = operation({
@@ -62,11 +63,10 @@ export const updatePipe = operation({
       )
     }
 
-    const source: PipeSource = { shown: { ...pipe.source }, secrets: openSecrets(vault, pipe) }
-    const merged = mergePipe(pipe, source, body)
+    const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
     if (body.source?.validateSamples) throw samplesNotValidated(pipe)
 
-    const secretFields = changedSecrets(source, merged.source).map((name) => `source.${pipe.kind}.${name}`)
+    const secretFields = merged.changedSecrets.map((name) => `source.${pipe.kind}.${name}`)
     const changes: Change[] = [
       // A connection string is shown masked; that it changed is all there is to say.
       ...differences(showPipe(pipe), showPipe(merged.pipe)).filter(({ field }) => !secretFields.includes(field)),
@@ -76,7 +76,7 @@ export const updatePipe = operation({
 
     const updated: StoredPipe = {
       ...merged.pipe,
-      sealedSecrets: sealSecrets(vault, pipe, merged.source.secrets),
+      sealedSecrets: secretFields.length > 0 ? sealSecrets(vault, pipe, merged.secrets) : pipe.sealedSecrets,
       // The clocks of two processes may differ; time does not run backwards for a reader.
       updatedAt: now > pipe.updatedAt ? now : pipe.updatedAt,
       version: pipe.version + 1,
@@ -87,16 +87,21 @@ export const updatePipe = operation({
   },
 })
 
+interface MergedPipe {
+  pipe: StoredPipe
+  secrets: SourceSecrets
+  /** The names of the secrets that are not what they were. */
+  changedSecrets: string[]
+}
+
 /** The pipe after the update, checked as a whole with its stored secrets (docs/contract.md, section 5). */
-function mergePipe(pipe: StoredPipe, source: PipeSource, patch: PipePatch): { pipe: StoredPipe; source: PipeSource } {
+function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecrets): MergedPipe {
   const problems: FieldProblem[] = []
   const { validateSamples: _, ...sources } = patch.source ?? {}
   for (const kind of Object.keys(sources)) {
     if (kind === pipe.kind) continue
     problems.push({ path: `source.${kind}`, detail: `source.${kind} does not fit: this is a ${pipe.kind} pipe` })
   }
-  const sourcePatch = sources[pipe.kind]
-  const mergedSource = sourcePatch ? (sourceKind(pipe.kind).merge(source, sourcePatch, problems) as PipeSource) : source
   const merged: StoredPipe = {
     ...pipe,
     name: patch.name ?? pipe.name,
@@ -105,19 +110,28 @@ function mergePipe(pipe: StoredPipe, source: PipeSource, patch: PipePatch): { pi
       : pipe.destination,
     fieldMappings: patch.fieldMappings ?? pipe.fieldMappings,
     settings: mergePatch(pipe.settings, patch.settings ?? {}),
-    source: mergedSource.shown,
   }
-  problems.push(...pipeProblems(merged, mergedSource))
+  let secrets: SourceSecrets = {}
+  let changedSecrets: string[] = []
+  const sourcePatch = sources[pipe.kind]
+  // A source that is left alone keeps the rules that it kept before: its secrets need not be opened.
+  if (sourcePatch) {
+    const before: PipeSource = { shown: { ...pipe.source }, secrets: stored() }
+    const kind = sourceKind(pipe.kind)
+    const after = kind.merge(before, sourcePatch, problems) as PipeSource
+    problems.push(...kind.problems(after))
+    merged.source = after.shown
+    secrets = after.secrets
+    changedSecrets = secretDifferences(before.secrets, secrets)
+  }
+  problems.push(...destinationProblems(merged.destination, merged.fieldMappings))
   if (problems.length > 0) throw invalidBody(problems)
-  return { pipe: merged, source: mergedSource }
+  return { pipe: merged, secrets, changedSecrets }
 }
 
-function changedSecrets(before: PipeSource, after: PipeSource): string[] {
-  const fields = new Set([...Object.keys(before.secrets), ...Object.keys(after.secrets)])
-  return [...fields].filter((field) => {
-    const name = field as keyof typeof before.secrets
-    return !isDeepStrictEqual(before.secrets[name], after.secrets[name])
-  })
+function secretDifferences(before: SourceSecrets, after: SourceSecrets): string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof SourceSecrets>
+  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]))
 }
 
 function samplesNotValidated(pipe: StoredPipe): Problem {

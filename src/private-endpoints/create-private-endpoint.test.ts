@@ -389,7 +389,7 @@ onBothDatabases('createPrivateEndpoint', (app) => {
         assert.equal(
           body.error,
           `CONFLICT: private endpoint ${usualId} is already registered with the description "Analytics \\"blue\\""; ` +
-            'send that description, or detach the endpoint first',
+            'send that description',
         )
       }
       const rich = await create({ id: usualId, description: 'other' }, { headers: problemJson })

@@ -1,0 +1,50 @@
+// Reads of SQLite on the main thread. All reads of one turn of the event loop share a snapshot: opening one costs more than
+// reading a row, and a busy turn has many reads. A snapshot never outlives its turn, nor the news of a commit.
+import type { Sql, SqlValues, Statement } from './sql.ts'
+import { SqliteConnection } from './sqlite.ts'
+
+export class SqliteReader implements Sql {
+  readonly dialect = 'sqlite'
+  readonly #connection: SqliteConnection
+  #snapshot: NodeJS.Immediate | undefined
+
+  constructor(file: string) {
+    this.#connection = new SqliteConnection(file, { readOnly: true })
+  }
+
+  all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
+    this.#openSnapshot()
+    return this.#connection.all(statement, values)
+  }
+
+  first<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row | undefined> {
+    this.#openSnapshot()
+    return this.#connection.first(statement, values)
+  }
+
+  run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
+    return this.#connection.run(statement, values)
+  }
+
+  /** Call when something has been committed, before anybody hears of it: whoever knows of a change must see it. */
+  endSnapshot(): void {
+    if (!this.#snapshot) return
+    clearImmediate(this.#snapshot)
+    this.#snapshot = undefined
+    this.#connection.endRead()
+  }
+
+  close(): void {
+    this.endSnapshot()
+    this.#connection.close()
+  }
+
+  #openSnapshot(): void {
+    if (this.#snapshot) return
+    this.#connection.beginRead()
+    this.#snapshot = setImmediate(() => {
+      this.#snapshot = undefined
+      this.#connection.endRead()
+    })
+  }
+}
