@@ -69,9 +69,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { reader } = database
   const server = buildServer({
     operations,
-    authenticate: async (keyId, secret, address) => {
+    authenticate: async (keyId, secretHash, address) => {
       const key = await findKey(reader, keyId)
-      if (!keyOpens(vault, key, secret, new Date().toISOString())) return undefined
+      if (!keyOpens(key, secretHash)) return undefined
       const { id, organizationId, role, ipAccessList } = key!
       return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
     },

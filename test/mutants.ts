@@ -88,8 +88,8 @@ export const mutants: Mutant[] = [
   {
     name: 'accept-expired-key',
     file: 'src/keys/key.ts',
-    find: 'const expired = key?.expireAt != null && key.expireAt <= now',
-    replace: "const expired = key?.expireAt === '' && now === ''",
+    find: 'const expired = key?.expireAt != null && key.expireAt <= new Date().toISOString()',
+    replace: "const expired = key?.expireAt === ''",
     tests: ['test/permissions.test.ts'],
   },
   {

@@ -1,6 +1,8 @@
-// Group commit: writes that arrive while a commit runs are executed one after another, each in its own savepoint,
-// and made durable by one commit. Nobody is answered before that commit. One write that fails takes back only itself;
-// a commit that fails takes back them all.
+// Group commit: writes that arrive while a commit runs are executed one after another and made durable by one commit.
+// Nobody is answered before that commit. One write that fails takes back only itself; a commit that fails takes back them all.
+// A write that fails has seldom changed anything yet, so a group is first run without savepoints, which cost a quarter of the
+// time. When one fails that has, the group is rolled back and run again, each write in a savepoint: a write may be run twice.
+import { Problem } from '../lib/problem.ts'
 import type { Sql } from './sql.ts'
 
 /** What the database meant by an error. */
@@ -15,6 +17,8 @@ export type Verdict =
   | 'fatal'
 
 export interface WriteConnection extends Sql {
+  /** How many statements that change something have been run. */
+  readonly changeCount: number
   begin(): Promise<void>
   savepoint(): Promise<void>
   release(): Promise<void>
@@ -49,6 +53,8 @@ export interface GroupCommitOptions<Job> {
   /** Called once per group, after its commit: every write with its outcome. */
   settle(settled: [Job, Outcome][], figures: GroupFigures): void
 }
+
+class SavepointsNeeded extends Error {}
 
 const maxGroupSize = 256
 const maxTries = 8
@@ -87,7 +93,7 @@ export class GroupCommit<Job> {
     }
   }
 
-  async #commitGroup(group: PendingWrite<Job>[]): Promise<void> {
+  async #commitGroup(group: PendingWrite<Job>[], inSavepoints = false): Promise<void> {
     const { connection } = this.#options
     const settled: [Job, Outcome][] = []
     const again: PendingWrite<Job>[] = []
@@ -96,7 +102,7 @@ export class GroupCommit<Job> {
     try {
       await connection.begin()
       for (const write of group) {
-        const outcome = await this.#runInSavepoint(write)
+        const outcome = inSavepoints ? await this.#runInSavepoint(write) : await this.#runPlainly(write)
         if ('error' in outcome && outcome.verdict === 'try-again' && ++write.tries < maxTries) again.push(write)
         else settled.push([write.job, outcome])
       }
@@ -104,6 +110,7 @@ export class GroupCommit<Job> {
       await connection.commit()
     } catch (error) {
       await connection.rollback().catch(() => undefined)
+      if (error instanceof SavepointsNeeded) return this.#commitGroup(group, true)
       const verdict = connection.judge(error)
       settled.length = again.length = 0
       for (const write of group) {
@@ -120,6 +127,18 @@ export class GroupCommit<Job> {
       runMs: commitStarted - started,
       commitMs: ended - commitStarted,
     })
+  }
+
+  async #runPlainly(write: PendingWrite<Job>): Promise<Outcome> {
+    const { connection, work } = this.#options
+    const changesBefore = connection.changeCount
+    try {
+      return { value: await work(connection, write.job) }
+    } catch (error) {
+      if (error instanceof Problem && connection.changeCount === changesBefore)
+        return { error, verdict: 'write-failed' }
+      throw new SavepointsNeeded()
+    }
   }
 
   async #runInSavepoint(write: PendingWrite<Job>): Promise<Outcome> {

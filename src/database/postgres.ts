@@ -31,6 +31,7 @@ class LostConnection extends Error {}
 
 class PostgresConnection implements WriteConnection {
   readonly dialect = 'postgres'
+  changeCount = 0
   readonly #url: string
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
@@ -107,6 +108,7 @@ class PostgresConnection implements WriteConnection {
   }
 
   async run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
+    this.changeCount++
     return (await this.#execute(statement, values)).rowCount ?? 0
   }
 

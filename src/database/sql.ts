@@ -54,7 +54,7 @@ export interface Sql {
   readonly dialect: Dialect
   all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]>
   first<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row | undefined>
-  /** Returns how many rows were changed. */
+  /** For every statement that changes something. Returns how many rows were changed. */
   run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number>
 }
 

@@ -26,10 +26,10 @@ export interface SqliteOptions {
 }
 
 /**
- * With this many writes waiting, an idle writer gets them at once instead of at the end of the turn: it works on them while
- * the requests that came with them are still being read. Without it the two threads would take turns.
+ * So many writes are sent at once, also while the writer is busy: it finds them at its door when it has finished a group, and
+ * does not idle until this thread has time for it. Fewer wait for the end of the turn, or for the writer, and share a message.
  */
-const earlyBatch = 16
+const fullBatch = 12
 
 const selectOne = statement<Record<string, never>, { one: number }>('SELECT 1 AS one')
 
@@ -55,34 +55,36 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
   const waiting = new Map<number, PendingAnswer>()
   let outbox: WriteMessage[] = []
   let lastId = 0
-  /** One batch at a time: what arrives while it is being committed goes together into the next, and shares its commit. */
-  let writerIsBusy = false
+  /** Sent to the writer and not settled yet. */
+  let underWay = 0
   let flushPlanned = false
   let closing = false
 
   // As text: cheaper than to have the objects cloned.
   const send = (message: ToWriter): void => worker.postMessage(JSON.stringify(message))
   const flush = (): void => {
-    flushPlanned = false
-    if (outbox.length === 0 || writerIsBusy) return
-    writerIsBusy = true
+    if (outbox.length === 0) return
+    underWay += outbox.length
     send({ writes: outbox })
     outbox = []
   }
   const planFlush = (): void => {
-    if (outbox.length >= earlyBatch) flush()
-    else if (!flushPlanned) {
+    if (outbox.length >= fullBatch) flush()
+    else if (underWay === 0 && !flushPlanned) {
       flushPlanned = true
-      setImmediate(flush)
+      setImmediate(() => {
+        flushPlanned = false
+        if (underWay === 0) flush()
+      })
     }
   }
 
   worker.on('message', (text: string) => {
     const message = JSON.parse(text) as FromWriter
     if (!('settled' in message)) return
-    writerIsBusy = waiting.size - outbox.length > message.settled.length
+    underWay -= message.settled.length
     reader.endSnapshot()
-    if (outbox.length > 0) planFlush()
+    planFlush()
     events.onGroup?.(message.figures)
     for (const [id, outcome] of message.settled) {
       const pending = waiting.get(id)!
@@ -123,7 +125,6 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     },
     close: async () => {
       closing = true
-      writerIsBusy = false
       flush()
       const exited = once(worker, 'exit')
       send({ close: true })

@@ -16,6 +16,7 @@ const SQLITE_IOERR_DIR_FSYNC = 1290
 export class SqliteConnection implements WriteConnection {
   readonly dialect = 'sqlite'
   readonly database: DatabaseSync
+  changeCount = 0
   readonly #prepared = new Map<string, StatementSync>()
 
   constructor(file: string, options: { readOnly: boolean }) {
@@ -25,6 +26,7 @@ export class SqliteConnection implements WriteConnection {
     this.#require('synchronous', 'FULL', 2)
     this.#require('foreign_keys', 'ON', 1)
     this.#require('secure_delete', 'ON', 1)
+    this.#require('temp_store', 'MEMORY', 2)
     // Room for the pages of a large store, taken only as they are read; and fewer, larger checkpoints.
     this.#require('cache_size', '-32768', -32768)
     this.#require('wal_autocheckpoint', '4000', 4000)
@@ -44,6 +46,7 @@ export class SqliteConnection implements WriteConnection {
   }
 
   async run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
+    this.changeCount++
     const prepared = statement.for('sqlite')
     return Number(this.#prepare(prepared).run(...bind(prepared, values)).changes)
   }

@@ -4,14 +4,15 @@ import { Problem } from '../lib/problem.ts'
 
 export interface Credentials {
   keyId: string
-  secret: string
+  /** What the stored hash of the key is compared with. */
+  secretHash: string
 }
 
 const strictBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const longestHeader = 2_048
 
 /** Undefined for anything but one well-formed Basic header. The secret may contain `:`, the key id may not. */
-export function parseBasic(header: string | undefined): Credentials | undefined {
+function parseBasic(header: string | undefined): { keyId: string; secret: string } | undefined {
   if (!header || header.length > longestHeader) return undefined
   const match = /^basic +(\S+) *$/i.exec(header)
   if (!match || !strictBase64.test(match[1]!)) return undefined
@@ -31,4 +32,27 @@ export function unauthorized(): Problem {
     'send a valid API key: header "Authorization: Basic", key id as user name and key secret as password',
     { headers: { 'www-authenticate': 'Basic realm="penstock"' } },
   )
+}
+
+/**
+ * Reads credentials, remembering with each connection what its last header said: a client sends the same one with every
+ * request. Only the reading is remembered; whether the key is good is asked anew each time.
+ */
+export class CredentialReader {
+  readonly #hashSecret: (secret: string) => string
+  readonly #last = new WeakMap<object, { header: string; credentials: Credentials }>()
+
+  constructor(hashSecret: (secret: string) => string) {
+    this.#hashSecret = hashSecret
+  }
+
+  read(connection: object, header: string | undefined): Credentials | undefined {
+    const last = this.#last.get(connection)
+    if (last && last.header === header) return last.credentials
+    const parsed = parseBasic(header)
+    if (!parsed) return undefined
+    const credentials = { keyId: parsed.keyId, secretHash: this.#hashSecret(parsed.secret) }
+    this.#last.set(connection, { header: header!, credentials })
+    return credentials
+  }
 }

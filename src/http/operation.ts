@@ -12,9 +12,7 @@ export type Role = 'admin' | 'developer'
 export interface Caller {
   /** The id of the key's record, which is what activities name. */
   id: string
-  keyId: string
   organizationId: string
-  role: Role
   address: string
   userAgent: string
 }

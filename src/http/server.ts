@@ -6,11 +6,11 @@ import type { Log } from '../lib/log.ts'
 import { describeError } from '../lib/log.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { assertKnownKeywords, echoProblems, shapeProblems } from '../lib/shape.ts'
-import { parseBasic, unauthorized } from './authentication.ts'
+import { CredentialReader, unauthorized } from './authentication.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
 import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
-import type { AnyOperation, Caller, OperationAnswer, OperationRequest } from './operation.ts'
+import type { AnyOperation, Caller, OperationAnswer, OperationRequest, Role } from './operation.ts'
 import { FailureThrottle, type RateLimit, RequestLimiter, tooManyFailures } from './rate-limit.ts'
 import {
   answerClientError,
@@ -24,13 +24,19 @@ import {
 } from './request.ts'
 
 /** A key as authentication sees it: checked, or refused because of the address. */
-export type AuthenticatedKey = Omit<Caller, 'address' | 'userAgent'> & { addressAllowed: boolean }
+export interface AuthenticatedKey {
+  id: string
+  keyId: string
+  organizationId: string
+  role: Role
+  addressAllowed: boolean
+}
 
 /** Everything the server asks of the rest of Penstock. */
 export interface ServerParts {
   operations: AnyOperation[]
   /** Undefined for every kind of wrong credentials. */
-  authenticate(keyId: string, secret: string, address: string): Promise<AuthenticatedKey | undefined>
+  authenticate(keyId: string, secretHash: string, address: string): Promise<AuthenticatedKey | undefined>
   read(request: OperationRequest): Promise<OperationAnswer>
   write(request: OperationRequest): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
@@ -55,6 +61,7 @@ interface RequestState {
   requestId: string
   startedAtMs: number
   operation: AnyOperation | undefined
+  key: AuthenticatedKey | undefined
   caller: Caller | undefined
   params: Record<string, string>
   headers: Record<string, string>
@@ -67,6 +74,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       if (shape) assertKnownKeywords(shape)
     }
   }
+  const credentialReader = new CredentialReader(parts.fingerprint)
   const failures = new FailureThrottle()
   const limiter = parts.rateLimit && new RequestLimiter(parts.rateLimit)
   /** Idempotency keys of requests that are being run by this process. */
@@ -108,6 +116,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       requestId: randomUUID(),
       startedAtMs: performance.now(),
       operation,
+      key: undefined,
       caller: undefined,
       params: {},
       headers: {},
@@ -163,8 +172,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const address = plainAddress(request.ip)
     if (failures.isEmpty(address)) throw tooManyFailures()
 
-    const credentials = parseBasic(request.headers.authorization)
-    const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secret, address))
+    const credentials = credentialReader.read(request.raw.socket, request.headers.authorization)
+    const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secretHash, address))
     if (!key) {
       metrics.failedAuthentication()
       failures.count(address)
@@ -174,8 +183,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       failures.count(guessedAt)
       throw tooMany ? tooManyFailures() : unauthorized()
     }
-    const { addressAllowed: _, ...identity } = key
-    state.caller = { ...identity, address, userAgent: (request.headers['user-agent'] ?? '').slice(0, 512) }
+    state.key = key
+    const userAgent = (request.headers['user-agent'] ?? '').slice(0, 512)
+    state.caller = { id: key.id, organizationId: key.organizationId, address, userAgent }
     if (limiter) Object.assign(state.headers, limiter.take(key.keyId))
     if (!key.addressAllowed) {
       throw new Problem(
@@ -318,7 +328,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         status,
         durationMs: Math.round(seconds * 1e5) / 100,
         address: plainAddress(request.ip),
-        ...(state.caller ? { keyId: state.caller.keyId, organizationId: state.caller.organizationId } : {}),
+        ...(state.key ? { keyId: state.key.keyId, organizationId: state.key.organizationId } : {}),
       })
     }
     const headers: Record<string, string | number> = {
@@ -376,10 +386,13 @@ function toProblem(error: unknown, requestId: string): Problem {
 }
 
 function readQuery(operation: AnyOperation, raw: Record<string, unknown>): Record<string, unknown> {
+  const names = Object.keys(raw)
+  if (names.length === 0 && !operation.query?.required.length) return {}
   const shape = operation.query ?? { type: 'object', properties: {}, additionalProperties: false }
   // Without a prototype, so that a parameter called __proto__ is seen, and refused, like any other.
   const query: Record<string, unknown> = Object.create(null)
-  for (const [name, value] of Object.entries(raw)) {
+  for (const name of names) {
+    const value = raw[name]
     if (Array.isArray(value))
       throw new Problem('invalid_query', `the query parameter ${JSON.stringify(name)} is sent more than once`)
     query[name] = fromText(shape.properties[name]?.type, value)
