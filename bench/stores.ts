@@ -128,7 +128,12 @@ async function initialize(folder: string, databaseUrl: string | undefined): Prom
 }
 
 export function penstockEnvironment(folder: string, databaseUrl: string | undefined): NodeJS.ProcessEnv {
-  return cleanEnvironment({ PENSTOCK_DATA: folder, ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}) })
+  return cleanEnvironment({
+    PENSTOCK_DATA: folder,
+    // What bin/penstock.js sets when it runs from source.
+    NODE_COMPILE_CACHE: join(import.meta.dirname, '..', 'node_modules', '.cache', 'penstock'),
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+  })
 }
 
 async function fill(sql: Sql, store: Store, size: Size): Promise<void> {

@@ -28,8 +28,8 @@ export class SqliteConnection implements WriteConnection {
     this.#require('secure_delete', 'ON', 1)
     this.#require('temp_store', 'MEMORY', 2)
     // Room for the pages of a large store, taken only as they are read; and fewer, larger checkpoints.
-    this.#require('cache_size', '-32768', -32768)
-    this.#require('wal_autocheckpoint', '4000', 4000)
+    this.#require('cache_size', '-65536', -65536)
+    this.#require('wal_autocheckpoint', '8000', 8000)
   }
 
   async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
