@@ -1,0 +1,62 @@
+// The examples of the documentation are run as they stand: a reader who pastes them must get what the page says.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { openTestApp, type TestApp } from '../harness.ts'
+
+const run = promisify(execFile)
+const pages = ['README.md', 'docs/contract.md', 'docs/http.md']
+
+describe('the examples of the documentation', () => {
+  let app: TestApp
+  let environment: Record<string, string>
+  before(async () => {
+    app = await openTestApp('sqlite')
+    const { sample } = app
+    environment = {
+      BASE_URL: await app.app.listen(),
+      KEY_ID: sample.keyId,
+      KEY_SECRET: sample.keySecret,
+      DEVELOPER_KEY_ID: sample.developerKeyId,
+      DEVELOPER_KEY_SECRET: sample.developerKeySecret,
+      ORGANIZATION_ID: sample.organizationId,
+      ADMIN_USER_ID: sample.adminUserId,
+      USER_ID: sample.userId,
+      SERVICE_ID: sample.serviceId,
+      KAFKA_PIPE_ID: sample.pipeIds.kafka,
+      KINESIS_PIPE_ID: sample.pipeIds.kinesis,
+      OBJECT_STORAGE_PIPE_ID: sample.pipeIds.objectStorage,
+      POSTGRES_PIPE_ID: sample.pipeIds.postgres,
+    }
+  })
+  after(() => app.close())
+
+  for (const page of pages) {
+    const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
+    const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1]!)
+    it(`${page} has examples`, () => assert.ok(blocks.length > 0))
+    for (const [index, block] of blocks.entries()) {
+      it(`${page}, example ${index + 1}`, async () => {
+        // Where the page reads data/sample.env, the reader's shell would find it.
+        const file = join(app.config.dataFolder, 'example.sh')
+        writeFileSync(file, block.replace(/^\. \.\/data\/sample\.env$/m, ''))
+        const { stdout } = await run('sh', ['-e', file], {
+          env: { PATH: process.env.PATH, ...environment },
+          cwd: app.config.dataFolder,
+          timeout: 20_000,
+        })
+        assert.doesNotMatch(stdout, /"status":5\d\d/)
+      })
+    }
+  }
+
+  it('README.md: its three operations succeed', async () => {
+    const text = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+    const block = /^```sh\n(.*?)^```$/ms.exec(text)![1]!.replace(/^\. \.\/data\/sample\.env$/m, '')
+    const { stdout } = await run('sh', ['-ec', block], { env: { PATH: process.env.PATH, ...environment }, timeout: 20_000 })
+    assert.deepEqual(stdout.match(/"status":\d+/g), ['"status":200', '"status":200', '"status":200'])
+  })
+})
