@@ -56,7 +56,10 @@ describe('the examples of the documentation', () => {
   it('README.md: its three operations succeed', async () => {
     const text = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
     const block = /^```sh\n(.*?)^```$/ms.exec(text)![1]!.replace(/^\. \.\/data\/sample\.env$/m, '')
-    const { stdout } = await run('sh', ['-ec', block], { env: { PATH: process.env.PATH, ...environment }, timeout: 20_000 })
+    const { stdout } = await run('sh', ['-ec', block], {
+      env: { PATH: process.env.PATH, ...environment },
+      timeout: 20_000,
+    })
     assert.deepEqual(stdout.match(/"status":\d+/g), ['"status":200', '"status":200', '"status":200'])
   })
 })
