@@ -23,6 +23,13 @@ export const mutants: Mutant[] = [
     tests: ['test/last-admin.test.ts'],
   },
   {
+    name: 'statements-outside-transaction',
+    file: 'src/database/postgres.ts',
+    find: 'const client = this.#transaction ? this.#inTransaction() : (this.#client ?? (await this.connect()))',
+    replace: 'const client = this.#client ?? (await this.connect())',
+    tests: ['test/connection-loss.test.ts'],
+  },
+  {
     name: 'last-admin-unchecked',
     file: 'src/members/update-member.ts',
     find: "if (role === 'admin' && !(await hasAnotherAdmin(sql, organizationId, userId))) {",

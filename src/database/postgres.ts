@@ -36,6 +36,8 @@ class PostgresConnection implements WriteConnection {
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #failedAt = 0
+  /** The connection that the transaction under way began on. */
+  #transaction: pg.Client | undefined
   /** The first failure of a statement that nobody waited for. */
   #unheard: unknown
 
@@ -92,7 +94,7 @@ class PostgresConnection implements WriteConnection {
     values: Values,
   ): Promise<pg.QueryResult> {
     const prepared = statement.for('postgres')
-    const client = this.#client ?? (await this.connect())
+    const client = this.#transaction ? this.#inTransaction() : (this.#client ?? (await this.connect()))
     return client.query({ name: prepared.name, text: prepared.text, values: bind(prepared, values) })
   }
 
@@ -113,21 +115,21 @@ class PostgresConnection implements WriteConnection {
   }
 
   #send(text: string): void {
-    const { client } = this.#inTransaction()
-    client.query(text).catch((error: unknown) => {
-      this.#unheard ??= error
-    })
+    this.#inTransaction()
+      .query(text)
+      .catch((error: unknown) => {
+        this.#unheard ??= error
+      })
   }
 
-  #transaction: pg.Client | undefined
-
-  // A transaction lives on the connection it began on; a new connection would be outside of it.
-  #inTransaction(): { client: pg.Client } {
+  // A transaction lives on the connection it began on. On another one its statements would be committed one by one.
+  #inTransaction(): pg.Client {
     if (!this.#transaction || this.#transaction !== this.#client) throw new LostConnection('the connection was lost')
-    return { client: this.#transaction }
+    return this.#transaction
   }
 
   async begin(): Promise<void> {
+    this.#transaction = undefined
     this.#transaction = await this.connect()
     this.#unheard = undefined
     this.#send('BEGIN')
@@ -149,8 +151,7 @@ class PostgresConnection implements WriteConnection {
   }
 
   async commit(): Promise<void> {
-    const { client } = this.#inTransaction()
-    const result = await client.query('COMMIT')
+    const result = await this.#inTransaction().query('COMMIT')
     if (this.#unheard) throw this.#unheard
     // PostgreSQL answers the COMMIT of a failed transaction with a ROLLBACK and no error.
     if (result.command !== 'COMMIT') throw new Error('the transaction was rolled back')
