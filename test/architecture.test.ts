@@ -5,6 +5,7 @@ import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { operations } from '../src/operations.ts'
+import { mutants, readMutated } from './mutants.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
@@ -84,6 +85,10 @@ describe('architecture', () => {
       const name = id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
       assert.ok(names.has(name), `${id} should stand in ${name}.ts`)
     }
+  })
+
+  it('every mutant still finds the text that it breaks', () => {
+    for (const mutant of mutants) readMutated(root, mutant)
   })
 
   it('every operation that writes says what it is recorded as', () => {

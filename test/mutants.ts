@@ -109,8 +109,9 @@ export const mutants: Mutant[] = [
   {
     name: 'accept-any-secret',
     file: 'src/keys/key.ts',
-    find: 'const matches = timingSafeEqual(given, Buffer.from(key?.secretHash ?? nobodysHash))',
-    replace: 'const matches = given.length > 0',
+    find: 'const matches = timingSafeEqual(Buffer.from(secretHash), Buffer.from(key?.secretHash ?? nobodysHash))',
+    replace:
+      'const matches = secretHash.length > 0 && timingSafeEqual(Buffer.from(nobodysHash), Buffer.from(nobodysHash))',
     tests: ['test/permissions.test.ts'],
   },
   {
