@@ -147,7 +147,7 @@ function authenticate(header: string | undefined, organizationId: string): strin
   const colon = text.indexOf(':')
   const key = findKey.get(text.slice(0, colon)) as unknown as KeyRow | undefined
   if (!key) return undefined
-  const given = hash('sha256', pepper + text.slice(colon + 1), 'hex')
+  const given = hash('sha256', `${pepper}api-key\u0000${text.slice(colon + 1)}`, 'hex')
   if (!timingSafeEqual(Buffer.from(given), Buffer.from(key.secret_hash))) return undefined
   if (key.state !== 'enabled' || key.expire_at !== null || key.ip_access_list !== '[]') return undefined
   if (key.organization_id !== organizationId || key.role !== 'admin') return undefined

@@ -99,7 +99,7 @@ CREATE TABLE pipes (
   destination text NOT NULL,
   field_mappings text NOT NULL,
   scaling text NOT NULL,
-  -- Only what differs from the defaults.
+  -- Only what was set; the rest are defaults.
   settings text NOT NULL,
   created_at text NOT NULL,
   updated_at text NOT NULL,

@@ -1,9 +1,9 @@
 // The only place where the parts meet: configuration → database → HTTP.
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
-import type { DatabaseEvents } from './database/database.ts'
+import type { DatabaseEvents, FatalReason } from './database/database.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { readOperation } from './execute-operation.ts'
 import { prepareDrain } from './http/drain.ts'
@@ -13,7 +13,7 @@ import { servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { installationState } from './installation/installation.ts'
 import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
-import { addressAllowed, keyOpens } from './keys/key.ts'
+import { addressAllowed, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
@@ -38,8 +38,8 @@ export interface AppOptions {
   log: Log
   /** Makes the master key when there is neither a key nor data. */
   mayCreateKeys: boolean
-  /** The disk lied about what it keeps; what is under way has been answered. */
-  onFatal(): void
+  /** The process must end; what is under way has been answered. */
+  onFatal(reason: FatalReason): void
 }
 
 const forgetEveryMs = 3_600_000
@@ -47,13 +47,14 @@ const forgetEveryMs = 3_600_000
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
   const metrics = new ServerMetrics()
-  const storedKeys = readMasterKeys(prepareFolder(config))
+  prepareFolder(config)
+  const storedKeys = readMasterKeys(config.masterKeyFile)
   const masterKeys = storedKeys ?? newMasterKeys()
   const vault = new Vault(masterKeys)
   const events: DatabaseEvents = {
     onGroup: (figures) => metrics.observeGroup(figures),
     onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
-    onFatal: () => setImmediate(options.onFatal),
+    onFatal: (reason) => setImmediate(() => options.onFatal(reason)),
   }
   const database = await openDatabase(config, masterKeys, vault, events)
   let isNew: boolean
@@ -69,8 +70,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { reader } = database
   const server = buildServer({
     operations,
+    hashSecret: (secret) => hashSecret(vault, secret),
     authenticate: async (keyId, secretHash, address) => {
-      const key = await findKey(reader, keyId)
+      const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
       if (!keyOpens(key, secretHash)) return undefined
       const { id, organizationId, role, ipAccessList } = key!
       return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
@@ -79,7 +81,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     write: (request) => database.write('writeOperation', request, request.caller.organizationId),
     current: (operation, params) => operation.echo!.current({ sql: reader, vault }, params),
     closing: () => closing,
-    fingerprint: (text) => vault.fingerprint(text),
+    fingerprint: (purpose, text) => vault.fingerprint(purpose, text),
     log,
     metrics,
     rateLimit: config.rateLimit,
@@ -96,7 +98,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   })
   const drain = prepareDrain(server)
   const forgetting = setInterval(() => {
-    database.write('forgetOldKeys', { now: new Date().toISOString() }, 'maintenance').catch((error: unknown) => {
+    forgetOldKeys(database).catch((error: unknown) => {
       log.warn('old idempotency records could not be removed', { error: describeError(error) })
     })
   }, forgetEveryMs)
@@ -117,6 +119,12 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
 }
 
+/** A few at a time: other writes come between. */
+async function forgetOldKeys(database: PenstockDatabase): Promise<void> {
+  const now = new Date().toISOString()
+  while ((await database.write('forgetOldKeys', { now }, 'maintenance')) > 0) {}
+}
+
 async function openDatabase(
   config: Config,
   masterKeys: MasterKeys,
@@ -132,19 +140,23 @@ async function openDatabase(
   return openSqlite({ file, writer: writerModule, writerData: { masterKeys }, events })
 }
 
-/** Makes the data folder ours alone, and returns the path of the master key file. */
-function prepareFolder(config: Config): string {
-  const { dataFolder } = config
+/** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
+function prepareFolder({ dataFolder }: Config): void {
+  let mode: number
   try {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-    if ((statSync(dataFolder).mode & 0o077) !== 0) chmodSync(dataFolder, 0o700)
+    const made = mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    mode = made === undefined ? statSync(dataFolder).mode : 0o700
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new StartError(
       `The data folder ${dataFolder} cannot be used (${code}). Set PENSTOCK_DATA to a folder that this user may write.`,
     )
   }
-  return config.masterKeyFile
+  if ((mode & 0o077) !== 0) {
+    throw new StartError(
+      `The data folder ${dataFolder} is open to other users. Run "chmod 700" on it, or set PENSTOCK_DATA to another one.`,
+    )
+  }
 }
 
 async function checkKeys(

@@ -1,4 +1,5 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import type { RateLimit } from './http/rate-limit.ts'
 import { StartError } from './lib/start-error.ts'
@@ -33,11 +34,7 @@ const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
 
 export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
   for (const name of Object.keys(environment)) {
-    if (
-      name.startsWith('PENSTOCK_') &&
-      !name.startsWith('PENSTOCK_TEST_') &&
-      !(names as readonly string[]).includes(name)
-    ) {
+    if (name.startsWith('PENSTOCK_') && !(names as readonly string[]).includes(name)) {
       throw new StartError(
         `${name} is not a setting of Penstock. The settings are ${names.join(', ')} and DATABASE_URL.`,
       )
@@ -62,6 +59,9 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     throw new StartError('DATABASE_URL must begin with postgres://; leave it out to use SQLite in the data folder.')
   }
 
+  const trustedProxies = (read('PENSTOCK_TRUSTED_PROXIES') ?? '').split(',').flatMap((part) => part.trim() || [])
+  if (!trustedProxies.every(isRange)) refuse('PENSTOCK_TRUSTED_PROXIES', 'addresses or ranges such as 10.0.0.0/8')
+
   const dataFolder = resolve(read('PENSTOCK_DATA') ?? 'data')
   return {
     host: read('PENSTOCK_HOST') ?? '127.0.0.1',
@@ -71,7 +71,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     databaseUrl,
     logLevel,
     rateLimit: rate ? { requests: Number(rate[1]), windowSeconds: Number(rate[2]) } : undefined,
-    trustedProxies: (read('PENSTOCK_TRUSTED_PROXIES') ?? '').split(',').flatMap((part) => part.trim() || []),
+    trustedProxies,
     tlsInFront: tlsInFront === 'true',
   }
+}
+
+function isRange(text: string): boolean {
+  const [address = '', prefix] = text.split('/')
+  const family = isIP(address)
+  if (family === 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }

@@ -71,7 +71,7 @@ async function runOperation(
     record: (target, changes) => activities.push({ target, changes }),
   }
   const { result, version, warning } = await operation.run(context, { params, query, body }).catch((error: unknown) => {
-    if (echoed.length === 0 || !(error instanceof Problem) || error.status !== 400) throw error
+    if (echoed.length === 0 || !(error instanceof Problem) || ![400, 409].includes(error.status)) throw error
     throw invalidBody([...echoed, ...(error.code === 'invalid_body' ? error.fields : [])])
   })
   if (echoed.length > 0) throw invalidBody(echoed)

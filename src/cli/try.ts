@@ -10,12 +10,14 @@ export async function tryIt(): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const serving = await open(config, { mayCreateKeys: true })
   const sample = serving.app.isNew ? await serving.app.database.write('createSample', {}, 'initialize') : undefined
-  const url = await serve(serving)
   const file = join(config.dataFolder, 'sample.env')
-  if (sample) writePrivateFile(file, sampleEnvironment(url, sample), 'w')
-  else if (existsSync(file))
-    writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'w')
-  console.log(existsSync(file) ? welcome(url, shellPath(file), sample !== undefined) : plainWelcome(url))
+  // Before anything can fail: nobody else has the secrets.
+  if (sample) writePrivateFile(file, sampleEnvironment('', sample), 'replace')
+  const url = await serve(serving)
+  if (existsSync(file)) {
+    writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'replace')
+  }
+  console.log(existsSync(file) ? welcome(url, shellPath(file), Boolean(sample)) : plainWelcome(url))
 }
 
 function sampleEnvironment(url: string, sample: Sample): string {

@@ -33,10 +33,13 @@ export interface Database<List extends Writes> {
   close(): Promise<void>
 }
 
+/** `disk`: it may not keep what it said it keeps. `defect`: the thread that writes has ended. */
+export type FatalReason = 'disk' | 'defect'
+
 export interface DatabaseEvents {
   onGroup?(figures: GroupFigures): void
-  /** The disk lied about what it keeps: answer what is under way, then end the process. */
-  onFatal(): void
+  /** The process must end, after what is under way has been answered. */
+  onFatal(reason: FatalReason): void
   onTrouble(reason: string, error: LogFields['error']): void
 }
 
@@ -68,7 +71,8 @@ export type WireOutcome =
   | { verdict: Verdict; fault: NonNullable<LogFields['error']> }
 
 export function toWire(outcome: Outcome): WireOutcome {
-  if ('value' in outcome) return outcome
+  // JSON has no undefined.
+  if ('value' in outcome) return { value: outcome.value ?? null }
   const { error, verdict } = outcome
   if (error instanceof Problem) {
     return { problem: { code: error.code, detail: error.message, fields: error.fields, headers: error.headers } }

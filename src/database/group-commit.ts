@@ -63,20 +63,15 @@ export class GroupCommit<Job> {
   readonly #options: GroupCommitOptions<Job>
   #queue: PendingWrite<Job>[] = []
   #running: Promise<void> | undefined
+  #fatal: unknown
 
   constructor(options: GroupCommitOptions<Job>) {
     this.#options = options
   }
 
-  get waiting(): number {
-    return this.#queue.length
-  }
-
   add(jobs: Job[]): void {
     for (const job of jobs) this.#queue.push({ job, tries: 0 })
-    this.#running ??= this.#drain().finally(() => {
-      this.#running = undefined
-    })
+    this.#running ??= this.#drain()
   }
 
   /** Resolves when all that was added has been settled. */
@@ -85,12 +80,17 @@ export class GroupCommit<Job> {
   }
 
   async #drain(): Promise<void> {
+    // `#running` is set before this can end, and cleared in the same breath as the last look at the queue: whoever adds
+    // something finds somebody at work.
+    await Promise.resolve()
     while (this.#queue.length > 0) {
       const group = this.#queue.splice(0, maxGroupSize)
       const { lane } = this.#options
       if (lane) group.sort((a, b) => compareText(lane(a.job), lane(b.job)))
-      await this.#commitGroup(group)
+      if (this.#fatal) this.#refuse(group, this.#fatal)
+      else await this.#commitGroup(group)
     }
+    this.#running = undefined
   }
 
   async #commitGroup(group: PendingWrite<Job>[], inSavepoints = false): Promise<void> {
@@ -112,21 +112,27 @@ export class GroupCommit<Job> {
       await connection.rollback().catch(() => undefined)
       if (error instanceof SavepointsNeeded) return this.#commitGroup(group, true)
       const verdict = connection.judge(error)
+      if (verdict === 'fatal') this.#fatal = error
       settled.length = again.length = 0
       for (const write of group) {
         if (verdict === 'try-again' && ++write.tries < maxTries) again.push(write)
         else settled.push([write.job, { error, verdict: verdict === 'fatal' ? 'fatal' : 'unavailable' }])
       }
     }
-    const ended = performance.now()
     this.#queue.unshift(...again)
-    // Two groups that met in a deadlock would meet again if both came back at once.
-    if (again.length > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
     this.#options.settle(settled, {
       writes: settled.length,
       runMs: commitStarted - started,
-      commitMs: ended - commitStarted,
+      commitMs: performance.now() - commitStarted,
     })
+    // Two groups that met in a deadlock would meet again if both came back at once.
+    if (again.length > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
+  }
+
+  /** After a disk has failed to keep a commit, nothing more may be said to be kept. */
+  #refuse(group: PendingWrite<Job>[], error: unknown): void {
+    const settled = group.map(({ job }): [Job, Outcome] => [job, { error, verdict: 'fatal' }])
+    this.#options.settle(settled, { writes: 0, runMs: 0, commitMs: 0 })
   }
 
   async #runPlainly(write: PendingWrite<Job>): Promise<Outcome> {
@@ -137,7 +143,8 @@ export class GroupCommit<Job> {
     } catch (error) {
       if (error instanceof Problem && connection.changeCount === changesBefore)
         return { error, verdict: 'write-failed' }
-      throw new SavepointsNeeded()
+      // A failed fsync must not be tried again: the second one may succeed without the data.
+      throw connection.judge(error) === 'fatal' ? error : new SavepointsNeeded()
     }
   }
 

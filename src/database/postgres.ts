@@ -66,6 +66,8 @@ class PostgresConnection implements WriteConnection {
       lock_timeout: 5_000,
       idle_in_transaction_session_timeout: 15_000,
       keepAlive: true,
+      // A server that is gone without a word would otherwise be waited for until TCP gives up.
+      query_timeout: 15_000,
     } as pg.ClientConfig)
     const forget = (): void => {
       if (this.#client === client) this.#client = undefined
@@ -129,10 +131,10 @@ class PostgresConnection implements WriteConnection {
   }
 
   async begin(): Promise<void> {
-    this.#transaction = undefined
     this.#transaction = await this.connect()
     this.#unheard = undefined
-    this.#send('BEGIN')
+    // Whatever the server's default is: a write must see what was committed while it waited for its locks.
+    this.#send('BEGIN ISOLATION LEVEL READ COMMITTED')
   }
 
   async savepoint(): Promise<void> {
@@ -155,10 +157,13 @@ class PostgresConnection implements WriteConnection {
     if (this.#unheard) throw this.#unheard
     // PostgreSQL answers the COMMIT of a failed transaction with a ROLLBACK and no error.
     if (result.command !== 'COMMIT') throw new Error('the transaction was rolled back')
+    this.#transaction = undefined
   }
 
   async rollback(): Promise<void> {
-    if (this.#transaction && this.#transaction === this.#client) await this.#transaction.query('ROLLBACK')
+    const client = this.#transaction
+    this.#transaction = undefined
+    if (client && client === this.#client) await client.query('ROLLBACK')
   }
 
   judge(error: unknown): Verdict {
@@ -269,9 +274,10 @@ function laneOf(key: string): number {
 
 /** Refuses a server that may lose what it acknowledged, then brings the schema up to date. */
 async function prepare(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'penstock' })
-  client.on('error', () => undefined)
+  let client: pg.Client
   try {
+    client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'penstock' })
+    client.on('error', () => undefined)
     await client.connect()
   } catch (error) {
     throw new StartError(`PostgreSQL at ${withoutPassword(url)} cannot be used: ${connectFailure(error)}`, {
@@ -334,6 +340,8 @@ function connectFailure(error: unknown): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'the host name does not resolve.'
+    case 'ERR_INVALID_URL':
+      return 'it is not a URL; percent-encode special characters in the password.'
     case 'ECONNREFUSED':
       return 'nothing listens there.'
     case '53300':

@@ -31,7 +31,10 @@ export interface SqliteOptions {
  */
 const fullBatch = 12
 
-const selectOne = statement<Record<string, never>, { one: number }>('SELECT 1 AS one')
+// Reads a page of the file: the database answers, not only the driver.
+const checkStatement = statement<Record<string, never>, { number: number }>(
+  'SELECT number FROM schema_migrations LIMIT 1',
+)
 
 export async function openSqlite<List extends Writes>(options: SqliteOptions): Promise<Database<List>> {
   const { events } = options
@@ -91,7 +94,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
       waiting.delete(id)
       settle(pending, outcome, events)
     }
-    if (message.fatal) events.onFatal()
+    if (message.fatal) events.onFatal('disk')
   })
   const failAll = (): void => {
     for (const pending of waiting.values()) pending.reject(unavailable())
@@ -101,7 +104,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
   worker.on('error', (error) => {
     events.onTrouble('the writer thread ended', { name: error.name })
     failAll()
-    if (!closing) events.onFatal()
+    if (!closing) events.onFatal('defect')
   })
 
   return {
@@ -118,7 +121,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     },
     check: async () => {
       try {
-        await reader.first(selectOne, {})
+        await reader.first(checkStatement, {})
       } catch (error) {
         throw unavailable(error)
       }

@@ -1,5 +1,6 @@
 // Reads of SQLite on the main thread. All reads of one turn of the event loop share a snapshot: opening one costs more than
 // reading a row, and a busy turn has many reads. A snapshot never outlives its turn, nor the news of a commit.
+import { unavailable } from './database.ts'
 import type { Sql, SqlValues, Statement } from './sql.ts'
 import { SqliteConnection } from './sqlite.ts'
 
@@ -12,14 +13,25 @@ export class SqliteReader implements Sql {
     this.#connection = new SqliteConnection(file, { readOnly: true })
   }
 
-  all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
-    this.#openSnapshot()
-    return this.#connection.all(statement, values)
+  async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
+    try {
+      this.#openSnapshot()
+      return await this.#connection.all(statement, values)
+    } catch (error) {
+      throw this.#explain(error)
+    }
   }
 
-  first<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row | undefined> {
-    this.#openSnapshot()
-    return this.#connection.first(statement, values)
+  async first<Values extends SqlValues, Row>(
+    statement: Statement<Values, Row>,
+    values: Values,
+  ): Promise<Row | undefined> {
+    try {
+      this.#openSnapshot()
+      return await this.#connection.first(statement, values)
+    } catch (error) {
+      throw this.#explain(error)
+    }
   }
 
   run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number> {
@@ -37,6 +49,10 @@ export class SqliteReader implements Sql {
   close(): void {
     this.endSnapshot()
     this.#connection.close()
+  }
+
+  #explain(error: unknown): unknown {
+    return this.#connection.judge(error) === 'write-failed' ? error : unavailable(error)
   }
 
   #openSnapshot(): void {

@@ -19,7 +19,6 @@ export type FromWriter =
   | { ready: true }
   | { refused: string; error: LogFields['error'] }
   | { settled: [number, WireOutcome][]; figures: GroupFigures; fatal: boolean }
-  | { closed: true }
 
 export async function serveWrites(
   port: MessagePort,
@@ -50,21 +49,24 @@ export async function serveWrites(
       }),
   })
 
-  const take = (message: ToWriter): WriteMessage[] => {
+  let closing = false
+  const take = (text: string): WriteMessage[] => {
+    const message = JSON.parse(text) as ToWriter
     if ('writes' in message) return message.writes
-    void groups.idle().then(() => {
-      connection.close()
-      send({ closed: true })
-      port.close()
-    })
+    closing = true
     return []
   }
   port.on('message', (first: string) => {
-    const writes = take(JSON.parse(first))
+    const writes = take(first)
     // Whatever else has arrived meanwhile joins the same group.
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
-      writes.push(...take(JSON.parse(next.message)))
+      writes.push(...take(next.message))
     if (writes.length > 0) groups.add(writes)
+    if (!closing) return
+    void groups.idle().then(() => {
+      connection.close()
+      port.close()
+    })
   })
   send({ ready: true })
 }

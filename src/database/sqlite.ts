@@ -2,6 +2,7 @@
 // reads, so that a slow disk stalls writes and nothing else.
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Problem } from '../lib/problem.ts'
+import { StartError } from '../lib/start-error.ts'
 import type { Verdict, WriteConnection } from './group-commit.ts'
 import { bind, type PreparedText, type SqlValues, type Statement } from './sql.ts'
 
@@ -56,7 +57,8 @@ export class SqliteConnection implements WriteConnection {
   }
 
   endRead(): void {
-    this.#execute('COMMIT')
+    // After some errors SQLite has ended it already.
+    if (this.database.isTransaction) this.#execute('COMMIT')
   }
 
   async begin(): Promise<void> {
@@ -128,7 +130,12 @@ export class SqliteConnection implements WriteConnection {
  * dies. Returns undefined when another process holds it.
  */
 export function lockFile(file: string): { release(): void } | undefined {
-  const lock = new DatabaseSync(file, { timeout: 0 })
+  let lock: DatabaseSync
+  try {
+    lock = new DatabaseSync(file, { timeout: 0 })
+  } catch {
+    throw new StartError(`${file} cannot be opened. May this user write to the data folder?`)
+  }
   try {
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch {

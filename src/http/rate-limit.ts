@@ -77,6 +77,15 @@ export class FailureThrottle {
   }
 }
 
+/** Whoever has one IPv6 address usually has the 2^64 around it: they count as one. */
+export function throttleName(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head.split(':')
+  const omitted = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length
+  return [...groups, ...Array<string>(Math.max(0, omitted)).fill('0')].slice(0, 4).join(':')
+}
+
 export function tooManyFailures(): Problem {
   return new Problem('too_many_failed_authentications', 'too many failed authentications; try again in a second', {
     headers: { 'retry-after': '1' },

@@ -97,9 +97,7 @@ function introduction(document: OpenApiDocument): Html {
   const { info, servers = [], components = {} } = document
   const address = servers.find((server) => /^https?:/.test(server.url))?.url.replace(/\/$/, '')
   const schemes = Object.values(components.securitySchemes ?? {}) as { description?: string }[]
-  const keys =
-    schemes.find((scheme) => scheme.description)?.description ??
-    'An API key is a key id and a key secret, and belongs to one organization. Create one in the web console; the secret is shown once, so keep it where you keep your other secrets.'
+  const keys = schemes.find((scheme) => scheme.description)?.description ?? ''
   const requestId = '0b9a5a1e-3c52-4c7e-9a57-0c2f4b1d6e83'
   // The answer of the server itself, so that the page cannot tell another story.
   const problem = invalidBody([{ path: 'name', detail: 'name must have 1 to 255 characters, not 0' }])
@@ -295,24 +293,14 @@ interface ProblemEntry {
   title: string
 }
 
-function adviceFor(status: number): string {
-  if (status >= 500) return 'Try again in a while. If it stays, ask whoever runs this server, and quote the request id.'
-  if (status === 429) return 'Wait as long as the header `Retry-After` says, then send the request again.'
-  return 'Read the `detail` of the problem: it says what was wrong and what is allowed. Change the request and send it again.'
-}
-
-/** The first paragraph of the explanation is what the problem means, the rest what to do about it. */
 export function problemPage(code: string, entry: ProblemEntry, explanation: string): string {
-  const [meaning = '', ...rest] = explanation.trim().split(/\n\s*\n/)
   return page({
     title: `${entry.title} (${code})`,
     brand: 'Penstock',
     main: html`<p class="crumbs"><a href="/docs">Reference</a> / <a href="/problems">Problems</a></p>
 <h1>${entry.title}</h1>
 <p class="endpoint"><span class="status s${String(entry.status)[0]}">${entry.status}</span><code>${code}</code></p>
-<div class="prose">${meaning !== '' && html`<h2>What it means</h2>${markdown(meaning)}`}
-<h2>What to do</h2>
-${markdown(rest.length > 0 ? rest.join('\n\n') : adviceFor(entry.status))}</div>
+<div class="prose"><h2>What it means, and what to do</h2>${markdown(explanation)}</div>
 <p class="back"><a href="/docs">Back to the reference</a></p>`,
   })
 }

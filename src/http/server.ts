@@ -1,6 +1,7 @@
 // The HTTP server. Every operation goes through the same steps, in this order: route and method → throttle → authenticate →
 // ids → organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
 import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Log } from '../lib/log.ts'
 import { describeError } from '../lib/log.ts'
@@ -11,7 +12,7 @@ import { errorAnswer, internalProblem } from './errors.ts'
 import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
 import type { AnyOperation, Caller, OperationAnswer, OperationRequest, Role } from './operation.ts'
-import { FailureThrottle, type RateLimit, RequestLimiter, tooManyFailures } from './rate-limit.ts'
+import { FailureThrottle, type RateLimit, RequestLimiter, throttleName, tooManyFailures } from './rate-limit.ts'
 import {
   answerClientError,
   canonicalJson,
@@ -44,7 +45,8 @@ export interface ServerParts {
   /** Whether Penstock is shutting down. */
   closing(): boolean
   /** A hash that tells nothing about the text. */
-  fingerprint(text: string): string
+  fingerprint(purpose: string, text: string): string
+  hashSecret(secret: string): string
   log: Log
   metrics: ServerMetrics
   rateLimit: RateLimit | undefined
@@ -74,7 +76,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       if (shape) assertKnownKeywords(shape)
     }
   }
-  const credentialReader = new CredentialReader(parts.fingerprint)
+  const credentialReader = new CredentialReader(parts.hashSecret)
   const failures = new FailureThrottle()
   const limiter = parts.rateLimit && new RequestLimiter(parts.rateLimit)
   /** Idempotency keys of requests that are being run by this process. */
@@ -169,18 +171,18 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   /** Everything up to the body: who is it, where do they belong, may they do this. */
   async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
     const state = request.penstock
-    const address = plainAddress(request.ip)
-    if (failures.isEmpty(address)) throw tooManyFailures()
+    const address = plainAddress(request)
+    const neighbourhood = throttleName(address)
+    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
 
     const credentials = credentialReader.read(request.raw.socket, request.headers.authorization)
     const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secretHash, address))
     if (!key) {
       metrics.failedAuthentication()
-      failures.count(address)
-      if (!credentials) throw unauthorized()
-      const guessedAt = `key ${credentials.keyId}`
-      const tooMany = failures.isEmpty(guessedAt)
-      failures.count(guessedAt)
+      // Asked again: many guesses may have been under way at once.
+      const names = [neighbourhood, ...(credentials ? [`key ${credentials.keyId.slice(0, 20)}`] : [])]
+      const tooMany = names.some((name) => failures.isEmpty(name))
+      for (const name of names) failures.count(name)
       throw tooMany ? tooManyFailures() : unauthorized()
     }
     state.key = key
@@ -240,7 +242,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const key = request.headers['idempotency-key']
     if (key !== undefined && operation.method !== 'GET') {
       const text = canonicalJson([operation.id, params, query, body ?? null])
-      admitted.idempotency = { key: parseIdempotencyKey(key), fingerprint: parts.fingerprint(text) }
+      admitted.idempotency = { key: parseIdempotencyKey(key), fingerprint: parts.fingerprint('request', text) }
     }
     return admitted
   }
@@ -286,7 +288,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const { requestId, headers } = request.penstock
     const result = operation.method === 'DELETE' ? '' : `"result":${answer.result},`
     if (operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT') {
-      headers.etag = `"${answer.version ?? parts.fingerprint(answer.result).slice(0, 32)}"`
+      headers.etag = `"${answer.version ?? parts.fingerprint('etag', answer.result).slice(0, 32)}"`
     }
     if (answer.warning) headers.warning = `199 - "${answer.warning.replaceAll(/["\\]/g, '\\$&')}"`
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
@@ -327,7 +329,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         method: request.method,
         status,
         durationMs: Math.round(seconds * 1e5) / 100,
-        address: plainAddress(request.ip),
+        address: plainAddress(request),
         ...(state.key ? { keyId: state.key.keyId, organizationId: state.key.organizationId } : {}),
       })
     }
@@ -413,8 +415,9 @@ function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: st
   return new Problem(code, fields.map((field) => field.detail).join('; '), { fields })
 }
 
-/** An IPv4 address that came over an IPv6 socket is written as IPv4. */
-function plainAddress(address: string): string {
+/** IPv4 that came over an IPv6 socket is written as IPv4. What a proxy says is believed only when it is an address. */
+function plainAddress(request: FastifyRequest): string {
+  const address = isIP(request.ip) ? request.ip : (request.raw.socket.remoteAddress ?? '')
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address
 }
 

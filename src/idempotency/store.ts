@@ -23,7 +23,11 @@ const answerStatement = statement<IdempotencyKey & { answer: string }>(
   `UPDATE idempotency_records SET answer = :answer
    WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey`,
 )
-const forgetStatement = statement<{ before: string }>('DELETE FROM idempotency_records WHERE created_at < :before')
+const forgetStatement = statement<{ before: string }>(
+  `DELETE FROM idempotency_records WHERE (organization_id, caller_id, idempotency_key) IN (
+     SELECT organization_id, caller_id, idempotency_key FROM idempotency_records
+     WHERE created_at < :before ORDER BY created_at LIMIT 1000)`,
+)
 const forgetOneStatement = statement<IdempotencyKey & { before: string }>(
   `DELETE FROM idempotency_records
    WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey
@@ -49,6 +53,7 @@ export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: st
   await sql.run(answerStatement, { ...key, answer: sealedAnswer })
 }
 
+/** At most a thousand at once; returns how many. */
 export async function forgetOldKeys(sql: Sql, now: string): Promise<number> {
   return sql.run(forgetStatement, { before: oldest(now) })
 }

@@ -1,5 +1,16 @@
 // The master keys live in a file of their own, readable by nobody else, beside the database or wherever the operator puts it.
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import { StartError } from '../lib/start-error.ts'
 import { type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
 
@@ -25,16 +36,23 @@ export function readMasterKeys(file: string): MasterKeys | undefined {
 
 /** Durable before anything is sealed with it: a database whose key was lost is lost. */
 export function writeMasterKeys(file: string, keys: MasterKeys): void {
-  writePrivateFile(file, `${JSON.stringify(keys, null, 2)}\n`, 'wx')
+  writePrivateFile(file, `${JSON.stringify(keys, null, 2)}\n`, 'create')
 }
 
-export function writePrivateFile(file: string, text: string, flag: 'wx' | 'w'): void {
+/** The whole file or none of it, also through a crash. `create` refuses to replace a file. */
+export function writePrivateFile(file: string, text: string, mode: 'create' | 'replace'): void {
+  const unfinished = `${file}.${process.pid}.tmp`
   try {
-    const handle = openSync(file, flag, 0o600)
-    writeSync(handle, text)
-    fsyncSync(handle)
-    closeSync(handle)
+    writeFileSync(unfinished, text, { mode: 0o600, flush: true })
+    if (mode === 'create') {
+      linkSync(unfinished, file)
+      unlinkSync(unfinished)
+    } else renameSync(unfinished, file)
+    const folder = openSync(dirname(file), 'r')
+    fsyncSync(folder)
+    closeSync(folder)
   } catch (error) {
+    rmSync(unfinished, { force: true })
     throw new StartError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`)
   }
 }

@@ -52,8 +52,13 @@ export function newKey(vault: Vault): NewKey {
   }
 }
 
+/** Whether this can be the id of a key at all. */
+export function isKeyId(text: string): boolean {
+  return /^[0-9A-Za-z]{20}$/.test(text)
+}
+
 export function hashSecret(vault: Vault, secret: string): string {
-  return vault.fingerprint(secret)
+  return vault.fingerprint('api-key', secret)
 }
 
 // Of a secret that nobody can send: compared with when the key id is unknown, so that both answers take the same time.

@@ -1,4 +1,4 @@
-// What a value must look like, as the JSON Schema objects that typebox builds: checking a value against one, cutting a
+// What a value must look like, as the JSON Schema objects that `schema.ts` builds: checking a value against one, cutting a
 // value down to one, and comparing the read-only fields that a client sends back.
 // The sentences are for people and quote what was sent, but never what a shape marks as `secret` or `writeOnly`.
 // A keyword that is not implemented here would be a rule that silently does not hold: `assertKnownKeywords` refuses it.

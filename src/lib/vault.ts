@@ -40,9 +40,9 @@ export class Vault {
     this.#pepper = decodeKey('the pepper', masterKeys.pepper).toString('hex')
   }
 
-  /** A hash that cannot be computed, and so not be guessed at, without the pepper. */
-  fingerprint(text: string): string {
-    return hash('sha256', this.#pepper + text, 'hex')
+  /** A hash that cannot be computed, and so not be guessed at, without the pepper. One purpose tells nothing about another. */
+  fingerprint(purpose: string, text: string): string {
+    return hash('sha256', `${this.#pepper}${purpose}\u0000${text}`, 'hex')
   }
 
   seal(plaintext: string, place: Place): string {

@@ -3,7 +3,6 @@ import { type Static, Type } from '../lib/schema.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 
 const MemberRole = Type.Enum(['admin', 'developer'], {
-  type: 'string',
   description: '`admin` may do everything; `developer` may read everything and change nothing.',
 })
 

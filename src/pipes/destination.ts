@@ -27,7 +27,7 @@ const TableDefinition = Type.Object(
   {
     engine: Type.Object(
       {
-        type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null'], { type: 'string' }),
+        type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null']),
         columnIds: Type.Optional(
           Type.Array(Type.String(), { description: 'Columns that a `SummingMergeTree` adds up.' }),
         ),

@@ -15,7 +15,6 @@ import {
 import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
-  type: 'string',
   description: 'Decides which credentials are needed.',
 })
 type Authentication = Static<typeof Authentication>
@@ -35,20 +34,18 @@ const ReversePrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLeng
 
 const Shown = Type.Object(
   {
-    type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka'], {
-      type: 'string',
-    }),
+    type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka']),
     authentication: Authentication,
     brokers: Type.String({ description: '`host:port`, separated by commas.' }),
     topics: Type.String({ description: 'Separated by commas.' }),
     consumerGroup: Type.Optional(Type.String()),
-    format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent', 'Protobuf'], { type: 'string' }),
+    format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent', 'Protobuf']),
     caCertificate: Type.Optional(Type.String()),
     iamRole: Type.Optional(Type.String()),
     offset: Type.Optional(
       Type.Object(
         {
-          strategy: Type.Enum(['from_beginning', 'from_latest', 'from_timestamp'], { type: 'string' }),
+          strategy: Type.Enum(['from_beginning', 'from_latest', 'from_timestamp']),
           timestamp: Type.Optional(Type.String({ description: '`YYYY-MM-DDTHH:MM`, UTC.' })),
         },
         { additionalProperties: false },
@@ -59,7 +56,7 @@ const Shown = Type.Object(
       Type.Object(
         {
           url: Type.String(),
-          authentication: Type.Optional(Type.Enum(['PLAIN'], { type: 'string' })),
+          authentication: Type.Optional(Type.Enum(['PLAIN'])),
           caCertificate: Type.Optional(Type.String()),
         },
         { additionalProperties: false },

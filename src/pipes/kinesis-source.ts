@@ -14,7 +14,6 @@ import {
 import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER'], {
-  type: 'string',
   description: '`IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`.',
 })
 type Authentication = Static<typeof Authentication>
@@ -22,9 +21,9 @@ type Authentication = Static<typeof Authentication>
 const Shown = Type.Object(
   {
     authentication: Authentication,
-    format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent'], { type: 'string' }),
+    format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent']),
     iamRole: Type.Optional(Type.String()),
-    iteratorType: Type.Enum(['TRIM_HORIZON', 'LATEST', 'AT_TIMESTAMP'], { type: 'string' }),
+    iteratorType: Type.Enum(['TRIM_HORIZON', 'LATEST', 'AT_TIMESTAMP']),
     region: Type.String(),
     streamName: Type.String(),
     timestamp: Type.Optional(Type.Integer({ description: 'Seconds since 1970, for `AT_TIMESTAMP`.' })),

@@ -15,7 +15,6 @@ import {
 import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER', 'CONNECTION_STRING'], {
-  type: 'string',
   description: '`CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public.',
 })
 type Authentication = Static<typeof Authentication>
@@ -25,16 +24,21 @@ const Path = Type.String({ minLength: 1, maxLength: 1024, description: 'Path or 
 
 const Shown = Type.Object(
   {
-    type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces'], { type: 'string' }),
+    type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces']),
     authentication: Type.Optional(Authentication),
     azureContainerName: Type.Optional(AzureContainerName),
-    compression: Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], { type: 'string' }),
+    compression: Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd']),
     connectionString: Type.Optional(Type.String({ description: 'Its secret parts are shown as `***`.' })),
     delimiter: Type.Optional(Type.String()),
-    format: Type.Enum(
-      ['JSONEachRow', 'CSV', 'CSVWithNames', 'TabSeparated', 'TabSeparatedWithNames', 'Parquet', 'Avro'],
-      { type: 'string' },
-    ),
+    format: Type.Enum([
+      'JSONEachRow',
+      'CSV',
+      'CSVWithNames',
+      'TabSeparated',
+      'TabSeparatedWithNames',
+      'Parquet',
+      'Avro',
+    ]),
     iamRole: Type.Optional(Type.String()),
     isContinuous: Type.Boolean(),
     path: Type.Optional(Path),

@@ -24,7 +24,7 @@ const PostgresSettings = Type.Object(
     initialLoadParallelism: count(1, 4, 'Connections that load one table.'),
     publicationName: Type.Optional(Type.String()),
     pullBatchSize,
-    replicationMode: Type.Enum(['cdc', 'snapshot', 'cdc_only'], { type: 'string' }),
+    replicationMode: Type.Enum(['cdc', 'snapshot', 'cdc_only']),
     replicationSlotName: Type.Optional(Type.String()),
     snapshotNumRowsPerPartition: count(1000, 100_000, 'Rows that are loaded at once.'),
     snapshotNumberOfParallelTables: count(1, 1, 'Tables that are loaded at the same time.'),
@@ -49,7 +49,6 @@ const tableNames = {
 }
 const targetTable = Name('Table of the service; unique in the pipe.')
 const TableEngine = Type.Enum(['MergeTree', 'ReplacingMergeTree', 'Null'], {
-  type: 'string',
   default: 'ReplacingMergeTree',
 })
 
@@ -106,6 +105,8 @@ const Shown = Type.Object(
 type Shown = Static<typeof Shown>
 
 const maxTables = 1000
+/** As much as one request can bring. */
+const maxMappingsLength = 1_048_576
 
 const Patch = Type.Object(
   {
@@ -172,6 +173,9 @@ export const postgres: SourceKind<Shown, Patch> = {
     if (tableMappings.length === 0) report('source.postgres.tableMappings', 'must keep at least one table')
     if (tableMappings.length > maxTables)
       report('source.postgres.tableMappings', `must have at most ${maxTables} tables`)
+    if (JSON.stringify(tableMappings).length > maxMappingsLength) {
+      report('source.postgres.tableMappings', `must have at most ${maxMappingsLength} characters as JSON`)
+    }
     const targets = new Set<string>()
     for (const mapping of tableMappings) {
       const path = 'source.postgres.tableMappings'
@@ -183,7 +187,8 @@ export const postgres: SourceKind<Shown, Patch> = {
       if (mapping.useCustomSortingKey && mapping.sortingKeys.length === 0) {
         report(path, `needs sortingKeys at ${name}, because useCustomSortingKey is true`)
       }
-      const both = mapping.sortingKeys.filter((column) => mapping.excludedColumns.includes(column))
+      const excluded = new Set(mapping.excludedColumns)
+      const both = mapping.sortingKeys.filter((column) => excluded.has(column))
       if (both.length > 0) report(path, `excludes columns of the sorting key at ${name}: ${both.join(', ')}`)
     }
     return problems

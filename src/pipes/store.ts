@@ -31,6 +31,7 @@ const findStatement = statement<PipeKey, PipeRow>(selectText)
 const lockStatement = statement<PipeKey, PipeRow>(`${selectText} FOR UPDATE`)
 const updateStatement = statement<{
   id: string
+  organizationId: string
   name: string
   source: string
   secrets: string | null
@@ -41,7 +42,7 @@ const updateStatement = statement<{
 }>(
   `UPDATE pipes SET name = :name, source = :source, secrets = :secrets, destination = :destination,
      field_mappings = :fieldMappings, settings = :settings, updated_at = :updatedAt, version = version + 1
-   WHERE id = :id`,
+   WHERE id = :id AND organization_id = :organizationId`,
 )
 const insertStatement = statement<{
   id: string
@@ -75,9 +76,10 @@ export async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | und
 }
 
 export async function updatePipeRow(sql: Sql, pipe: StoredPipe): Promise<void> {
-  const { id, name, updatedAt } = pipe
+  const { id, organizationId, name, updatedAt } = pipe
   await sql.run(updateStatement, {
     id,
+    organizationId,
     name,
     updatedAt,
     source: JSON.stringify(pipe.source),
