@@ -1,6 +1,6 @@
 // The only place where the parts meet: configuration → database → HTTP.
-import { mkdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
@@ -144,8 +144,11 @@ async function openDatabase(
 function prepareFolder({ dataFolder }: Config): void {
   let mode: number
   try {
-    const made = mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-    mode = made === undefined ? statSync(dataFolder).mode : 0o700
+    if (!existsSync(dataFolder)) {
+      mkdirSync(dirname(dataFolder), { recursive: true })
+      mkdirSync(dataFolder, { mode: 0o700 })
+    }
+    mode = statSync(dataFolder).mode
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new StartError(
