@@ -1,6 +1,6 @@
 // Stores to measure on: set up by `penstock init`, then filled straight through the stores' own SQL.
 import { randomUUID } from 'node:crypto'
-import { cpSync, mkdirSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as letSignalsIn } from 'node:timers/promises'
@@ -55,6 +55,7 @@ export async function makeSqliteStore(folder: string, size: Size): Promise<Store
 
 export function copySqliteStore(store: Store, folder: string): Store {
   cpSync(store.folder, folder, { recursive: true })
+  chmodSync(folder, 0o700)
   return { ...store, folder }
 }
 

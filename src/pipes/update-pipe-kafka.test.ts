@@ -4,9 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { pipeTools } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import type { SourceSecrets } from './pipe-source.ts'
-import { findPipe, insertPipe, openSecrets, sealSecrets } from './store.ts'
+import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-kafka'
 const otherRole = 'arn:aws:iam::111111111111:role/other'
@@ -223,24 +224,7 @@ const missing: [title: string, start: Start, send: Record<string, unknown>, fiel
 ]
 
 onBothDatabases('updatePipe of a Kafka source', (app) => {
-  const answers: string[] = []
-  const key = (pipeId: string) => ({
-    organizationId: app().sample.organizationId,
-    serviceId: app().sample.serviceId,
-    pipeId,
-  })
-  const path = (pipeId: string) =>
-    `/v1/organizations/${app().sample.organizationId}/services/${app().sample.serviceId}/pipes/${pipeId}`
-  const load = async (pipeId: string) => (await findPipe(app().sql, key(pipeId)))!
-
-  async function patch(pipeId: string, kafka: unknown, more: object = {}) {
-    const answer = await app().request('PATCH', path(pipeId), {
-      body: { source: { kafka }, ...more },
-      headers: { accept: 'application/problem+json' },
-    })
-    answers.push(answer.text)
-    return answer
-  }
+  const { answers, path, load, patch } = pipeTools(app, 'kafka')
 
   async function addPipe({ credentials, ...start }: Start = plain): Promise<string> {
     const sample = await load(app().sample.pipeIds.kafka)

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { pipeTools } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import type { SourceSecrets } from './pipe-source.ts'
-import { findPipe, insertPipe, openSecrets, sealSecrets } from './store.ts'
+import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-kinesis'
 const otherRole = 'arn:aws:iam::111111111111:role/other'
@@ -109,24 +110,7 @@ const missing: [title: string, start: Source, send: Record<string, unknown>, fie
 ]
 
 onBothDatabases('updatePipe of a Kinesis source', (app) => {
-  const answers: string[] = []
-  const key = (pipeId: string) => ({
-    organizationId: app().sample.organizationId,
-    serviceId: app().sample.serviceId,
-    pipeId,
-  })
-  const path = (pipeId: string) =>
-    `/v1/organizations/${app().sample.organizationId}/services/${app().sample.serviceId}/pipes/${pipeId}`
-  const load = async (pipeId: string) => (await findPipe(app().sql, key(pipeId)))!
-
-  async function patch(pipeId: string, kinesis: unknown, more: object = {}) {
-    const answer = await app().request('PATCH', path(pipeId), {
-      body: { source: { kinesis }, ...more },
-      headers: { accept: 'application/problem+json' },
-    })
-    answers.push(answer.text)
-    return answer
-  }
+  const { answers, load, patch } = pipeTools(app, 'kinesis')
 
   async function addPipe({ accessKey, ...start }: Source): Promise<string> {
     const sample = await load(app().sample.pipeIds.kinesis)

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { pipeTools } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import type { SourceSecrets } from './pipe-source.ts'
-import { findPipe, insertPipe, openSecrets, sealSecrets } from './store.ts'
+import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-invoices'
 const otherRole = 'arn:aws:iam::111111111111:role/other'
@@ -202,24 +203,7 @@ const masks: [sent: string, shown: string][] = [
 ]
 
 onBothDatabases('updatePipe of an object storage source', (app) => {
-  const answers: string[] = []
-  const key = (pipeId: string) => ({
-    organizationId: app().sample.organizationId,
-    serviceId: app().sample.serviceId,
-    pipeId,
-  })
-  const path = (pipeId: string) =>
-    `/v1/organizations/${app().sample.organizationId}/services/${app().sample.serviceId}/pipes/${pipeId}`
-  const load = async (pipeId: string) => (await findPipe(app().sql, key(pipeId)))!
-
-  async function patch(pipeId: string, objectStorage: unknown, more: object = {}) {
-    const answer = await app().request('PATCH', path(pipeId), {
-      body: { source: { objectStorage }, ...more },
-      headers: { accept: 'application/problem+json' },
-    })
-    answers.push(answer.text)
-    return answer
-  }
+  const { answers, path, load, patch } = pipeTools(app, 'objectStorage')
 
   const common = { compression: 'auto', format: 'JSONEachRow', isContinuous: true, url: 'https://a.example/*' }
 

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { pipeTools } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import type { SourceSecrets } from './pipe-source.ts'
-import { findPipe, insertPipe, openSecrets, sealSecrets } from './store.ts'
+import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 type Json = Record<string, unknown>
 
@@ -264,26 +265,9 @@ const refused: { title: string; add?: unknown; remove?: unknown; at?: string; sa
 ]
 
 onBothDatabases('updatePipe of a PostgreSQL source', (app) => {
-  const answers: string[] = []
-  const key = (pipeId: string) => ({
-    organizationId: app().sample.organizationId,
-    serviceId: app().sample.serviceId,
-    pipeId,
-  })
-  const path = (pipeId: string) =>
-    `/v1/organizations/${app().sample.organizationId}/services/${app().sample.serviceId}/pipes/${pipeId}`
-  const load = async (pipeId: string) => (await findPipe(app().sql, key(pipeId)))!
+  const { answers, path, load, patch } = pipeTools(app, 'postgres')
   const secretsOf = async (pipeId: string) => openSecrets(app().app.vault, await load(pipeId))
   const tablesOf = async (pipeId: string) => ((await load(pipeId)).source as { tableMappings: Json[] }).tableMappings
-
-  async function patch(pipeId: string, postgres: unknown, more: object = {}) {
-    const answer = await app().request('PATCH', path(pipeId), {
-      body: { source: { postgres }, ...more },
-      headers: { accept: 'application/problem+json' },
-    })
-    answers.push(answer.text)
-    return answer
-  }
 
   async function addPipe(secrets: SourceSecrets = { credentials: login }): Promise<string> {
     const sample = await load(app().sample.pipeIds.postgres)
