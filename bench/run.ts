@@ -242,7 +242,7 @@ Made by \`npm run bench -- --write\`; see bench/run.ts for how it measures.
 - ${how}; medians over the rounds, ratios within a round; the disk did ${Math.round(syncs).toLocaleString('en')} fdatasync/s
 
 *The limit* is bare \`node:http\` in one thread that does the same durable work by hand (bench/limit-server.ts). All servers run
-as in production (\`penstock start\`, request log to a file) beside the load generator on the same machine. Ratios are
+as in production (\`penstock start\`, log to a file) beside the load generator on the same machine. Ratios are
 requests/s against the first row of each block. CPU is that of the server process with all its threads, without PostgreSQL's
 own. That writes changed rows and recorded activities was checked; any answer but 2xx would have failed the run.`
 }

@@ -3,7 +3,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { assertKnownKeywords, echoProblems, fieldPath, pick, type Shape, shapeProblems } from './shape.ts'
+import { shapeProblems } from './shape.ts'
+import { echoProblems } from './shape-echo.ts'
+import { assertKnownKeywords } from './shape-keywords.ts'
+import { pick } from './shape-pick.ts'
+import { fieldPath, type Shape } from './shape-rules.ts'
 
 const details = (shape: Shape, value: unknown, options?: Parameters<typeof shapeProblems>[2]) =>
   shapeProblems(shape, value, options).map((problem) => problem.detail)

@@ -1,12 +1,26 @@
-// What a value must look like, as the JSON Schema objects that `schema.ts` builds: checking a value against one, cutting a
-// value down to one, and comparing the read-only fields that a client sends back.
+// What a value must look like, as the JSON Schema objects that `schema.ts` builds: checking a value against one.
 // The sentences are for people and quote what was sent, but never what a shape marks as `secret` or `writeOnly`.
-// A keyword that is not implemented here would be a rule that silently does not hold: `assertKnownKeywords` refuses it.
 
+import { isObject } from './merge-patch.ts'
 import type { FieldProblem } from './problem.ts'
-import type { Schema } from './schema.ts'
-
-export type Shape = Schema
+import {
+  fieldPath,
+  fingerprint,
+  holdsSecret,
+  isMarkedSecret,
+  isNullRule,
+  isScalar,
+  type Kind,
+  kindOf,
+  kinds,
+  literals,
+  own,
+  propertyOf,
+  quote,
+  type Rules,
+  type Scalar,
+  type Shape,
+} from './shape-rules.ts'
 
 export interface ShapeOptions {
   /**
@@ -20,68 +34,22 @@ export interface ShapeOptions {
 
 /** The most problems in one answer; a body of a megabyte can hold hundreds of thousands. */
 const mostProblems = 100
-const longestQuote = 64
-
-type Scalar = string | number | boolean | null
-type Kind = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array'
-
-interface Rules {
-  type?: Kind | 'integer'
-  const?: Scalar
-  enum?: Scalar[]
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  pattern?: string
-  patternHint?: string
-  format?: string
-  items?: Rules
-  minItems?: number
-  maxItems?: number
-  uniqueItems?: boolean
-  properties?: Record<string, Rules>
-  required?: string[]
-  additionalProperties?: boolean | Rules
-  anyOf?: Rules[]
-  writeOnly?: boolean
-  secret?: boolean
-}
-
-const annotations = new Set([
-  '$id',
-  'title',
-  'description',
-  'examples',
-  'default',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  'secret',
-  'patternHint',
-])
-
-const kinds: Record<Kind | 'integer', string> = {
-  string: 'a string',
-  number: 'a number',
-  integer: 'an integer',
-  boolean: 'a boolean',
-  null: 'null',
-  object: 'an object',
-  array: 'a list',
-}
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 const mailbox = "[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
+
 const hostLabel = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
+
 const email = new RegExp(`^${mailbox}(?:\\.${mailbox})*@${hostLabel}(?:\\.${hostLabel})*$`, 'i')
 
 const day = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])'
+
 const hourAndMinute = '(?:[01]\\d|2[0-3]):[0-5]\\d'
+
 const dateTime = new RegExp(`^${day}T${hourAndMinute}:[0-5]\\d(?:\\.\\d{1,9})?(?:Z|[+-]${hourAndMinute})$`)
 
-const formats: Record<string, { hint: string; accepts(text: string): boolean }> = {
+export const formats: Record<string, { hint: string; accepts(text: string): boolean }> = {
   uuid: { hint: 'a uuid', accepts: (text) => uuid.test(text) },
   email: { hint: 'an email address', accepts: (text) => email.test(text) },
   'date-time': {
@@ -97,53 +65,6 @@ export function shapeProblems(shape: Shape, value: unknown, options: ShapeOption
   if (!walk.full) return walk.problems
   const detail = `${walk.root} has more problems than the ${mostProblems} that are listed`
   return [...walk.problems.slice(0, mostProblems), { path: walk.lead, detail }]
-}
-
-/** Throws when the shape, or a shape inside it, has a rule that this file does not implement. */
-export function assertKnownKeywords(shape: Shape): void {
-  const unknown: string[] = []
-  collectUnknown(shape, '', unknown)
-  if (unknown.length > 0) throw new Error(`the shape has rules that are not implemented: ${unknown.join(', ')}`)
-}
-
-/** A copy of the value that has only what the shape lists, so that no field leaves unless it was declared. */
-export function pick(shape: Shape, value: unknown): unknown {
-  const rules = shape as Rules
-  if (value === null || value === undefined) return value
-  if (rules.anyOf !== undefined && rules.properties === undefined) {
-    const branches = rules.anyOf.filter((branch) => !isNullRule(branch))
-    if (isScalar(value)) return branches.some((branch) => pick(branch, value) !== undefined) ? value : undefined
-    const branch =
-      branches.length > 1 ? bestBranch(branches, value, (each) => shapeProblems(each, value))?.branch : branches[0]
-    return branch === undefined ? undefined : pick(branch, value)
-  }
-  if (rules.type === 'array' || rules.items !== undefined) {
-    if (!Array.isArray(value)) return undefined
-    const { items } = rules
-    return items === undefined ? value : value.map((item) => pick(items, item))
-  }
-  if (rules.type === 'object' || rules.properties !== undefined || rules.additionalProperties !== undefined) {
-    return isObject(value) ? pickObject(rules, value) : undefined
-  }
-  const listed = isScalar(value) || (rules.type === undefined && literals(rules) === undefined)
-  return listed ? value : undefined
-}
-
-/**
- * What a client sent back of the fields that it can only read (known to `echo`, not to `shape`) and that differs from
- * the resource as it is. Sending them unchanged is allowed, so that a resource may be read, edited and sent as a whole.
- */
-export function echoProblems(shape: Shape, echo: Shape, body: unknown, current: unknown): FieldProblem[] {
-  const problems: FieldProblem[] = []
-  collectEchoProblems(shape as Rules, echo as Rules, body, current, '', false, problems)
-  return problems
-}
-
-/** A path as people write it: `source.kafka.topics`, `columns[2].name`; a key that is not a plain name is quoted. */
-export function fieldPath(parent: string, key: string | number): string {
-  if (typeof key === 'number') return `${parent}[${key}]`
-  if (/^[A-Za-z_$][\w$]*$/.test(key)) return parent === '' ? clip(key) : `${parent}.${clip(key)}`
-  return parent === '' ? quote(key) : `${parent}[${quote(key)}]`
 }
 
 /** What the check of one place inherits from the places around it. */
@@ -342,7 +263,7 @@ class Walk {
  * The branch that the sender most likely meant: of those that take this kind of value, the one whose tags (properties
  * with fixed values) fit, then the one with the fewest problems. None when no branch takes this kind of value.
  */
-function bestBranch(
+export function bestBranch(
   branches: Rules[],
   value: unknown,
   problemsWith: (branch: Rules) => FieldProblem[],
@@ -374,127 +295,6 @@ function missedTags(rules: Rules, value: unknown): number {
     const sent = own(value, key)
     return sent !== undefined && literals(property)?.includes(sent as Scalar) === false
   }).length
-}
-
-function collectUnknown(shape: unknown, path: string, unknown: string[]): void {
-  const note = (what: string) => unknown.push(path === '' ? what : `${what} (at ${path})`)
-  if (!isObject(shape)) {
-    note('a shape that is not an object')
-    return
-  }
-  // typebox hides its own marks from Object.keys; two of them are rules.
-  for (const key of Object.getOwnPropertyNames(shape)) {
-    const rule = shape[key]
-    if (key === '~refine' || key === '~codec') note(key)
-    if (key.startsWith('~') || key.startsWith('x-') || annotations.has(key)) continue
-    switch (key) {
-      case 'type':
-        if (typeof rule !== 'string' || !Object.hasOwn(kinds, rule)) note(`type ${JSON.stringify(rule)}`)
-        break
-      case 'format':
-        if (typeof rule !== 'string' || !Object.hasOwn(formats, rule)) note(`format ${JSON.stringify(rule)}`)
-        break
-      case 'const':
-        if (!isScalar(rule)) note('const of a value that is not a scalar')
-        break
-      case 'enum':
-        if (!Array.isArray(rule) || !rule.every(isScalar)) note('enum of values that are not scalars')
-        if (Object.hasOwn(shape, 'const')) note('enum beside const')
-        break
-      case 'pattern':
-        if (typeof rule !== 'string') note('pattern that is not a string')
-        else expression(rule)
-        break
-      case 'properties':
-        for (const [name, property] of Object.entries(rule as object))
-          collectUnknown(property, fieldPath(path, name), unknown)
-        break
-      case 'items':
-        collectUnknown(rule, `${path}[]`, unknown)
-        break
-      case 'additionalProperties':
-        if (typeof rule !== 'boolean') collectUnknown(rule, fieldPath(path, '*'), unknown)
-        break
-      case 'anyOf':
-        if (Array.isArray(rule)) for (const branch of rule) collectUnknown(branch, path, unknown)
-        else note('anyOf that is not a list')
-        break
-      case 'minimum':
-      case 'maximum':
-      case 'minLength':
-      case 'maxLength':
-      case 'minItems':
-      case 'maxItems':
-        if (typeof rule !== 'number') note(`${key} that is not a number`)
-        break
-      case 'uniqueItems':
-      case 'required':
-        break
-      default:
-        note(key)
-    }
-  }
-}
-
-function pickObject(rules: Rules, value: Record<string, unknown>): Record<string, unknown> {
-  const { properties = {}, additionalProperties = false } = rules
-  const picked: Record<string, unknown> = {}
-  for (const key of Object.keys(properties)) keep(picked, key, pick(properties[key]!, own(value, key)))
-  if (additionalProperties === false) return picked
-  for (const key of Object.keys(value)) {
-    if (Object.hasOwn(properties, key)) continue
-    keep(picked, key, additionalProperties === true ? value[key] : pick(additionalProperties, value[key]))
-  }
-  return picked
-}
-
-function keep(object: Record<string, unknown>, key: string, value: unknown): void {
-  // Assigning `__proto__` would replace the prototype instead of adding a property.
-  if (value !== undefined && key !== '__proto__') object[key] = value
-}
-
-function collectEchoProblems(
-  shape: Rules,
-  echo: Rules,
-  body: unknown,
-  current: unknown,
-  parent: string,
-  secretAround: boolean,
-  problems: FieldProblem[],
-): void {
-  if (!isObject(body)) return
-  const secret = secretAround || isMarkedSecret(shape) || isMarkedSecret(echo)
-  for (const key of Object.keys(body)) {
-    const sent = body[key]
-    const readable = propertyOf(echo, key)
-    if (sent === undefined || readable === undefined) continue
-    const path = fieldPath(parent, key)
-    const is = isObject(current) ? own(current, key) : undefined
-    const writable = propertyOf(shape, key)
-    if (writable !== undefined) {
-      collectEchoProblems(writable, readable, sent, is, path, secret, problems)
-    } else if (typeof shape.additionalProperties !== 'object' && !repeats(sent, is)) {
-      const told = isScalar(is) && !secret && !holdsSecret(readable) ? ` (it is ${quote(is)})` : ''
-      problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${told}` })
-    }
-  }
-}
-
-/** Whether a value only says what is there already; of an object, part of it may be said. */
-function repeats(sent: unknown, is: unknown): boolean {
-  if (isObject(sent) && isObject(is)) return Object.keys(sent).every((key) => repeats(sent[key], own(is, key)))
-  return fingerprint(sent) === fingerprint(is ?? null)
-}
-
-/** The shape of a property, also where it is one of several shapes or null. */
-function propertyOf(rules: Rules, key: string): Rules | undefined {
-  const direct = rules.properties === undefined ? undefined : own(rules.properties, key)
-  if (direct !== undefined || rules.anyOf === undefined) return direct
-  for (const branch of rules.anyOf) {
-    const found = propertyOf(branch, key)
-    if (found !== undefined) return found
-  }
-  return undefined
 }
 
 function expectation(rules: Rules, nullable: boolean): string {
@@ -549,68 +349,10 @@ function amount(least: number | undefined, most: number | undefined, noun: strin
   return least === most ? `exactly ${plural(most)}` : `${least} to ${plural(most)}`
 }
 
-function literals(rules: Rules): Scalar[] | undefined {
-  return rules.const === undefined ? rules.enum : [rules.const]
-}
-
-function isNullRule(rules: Rules): boolean {
-  return rules.type === 'null' || rules.const === null
-}
-
-function isMarkedSecret(rules: Rules): boolean {
-  return rules.secret === true || rules.writeOnly === true
-}
-
-function holdsSecret(rules: Rules): boolean {
-  if (isMarkedSecret(rules)) return true
-  const { properties = {}, items, additionalProperties, anyOf = [] } = rules
-  const inside = [...Object.values(properties), ...anyOf]
-  if (items !== undefined) inside.push(items)
-  if (typeof additionalProperties === 'object') inside.push(additionalProperties)
-  return inside.some(holdsSecret)
-}
-
 function isOfType(type: Kind | 'integer', value: unknown): boolean {
   if (type === 'integer') return Number.isSafeInteger(value)
   if (type === 'number') return Number.isFinite(value)
   return kindOf(value) === type
-}
-
-function kindOf(value: unknown): Kind {
-  if (value === null || value === undefined) return 'null'
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return typeof value as Kind
-  return Array.isArray(value) ? 'array' : 'object'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isScalar(value: unknown): value is Scalar {
-  return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-}
-
-function own<Value>(object: Record<string, Value>, key: string): Value | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined
-}
-
-/** The same text for equal values, whatever the order of their keys. Keeps it cheap to find repeats in a long list. */
-function fingerprint(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(fingerprint).join(',')}]`
-  if (!isObject(value)) return JSON.stringify(value ?? null)
-  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
-  return `{${keys.sort().map((key) => `${JSON.stringify(key)}:${fingerprint(value[key])}`)}}`
-}
-
-function quote(value: Scalar): string {
-  return typeof value === 'string' ? JSON.stringify(clip(value)) : String(value)
-}
-
-function clip(text: string): string {
-  if (text.length <= longestQuote) return text
-  // A cut between the halves of a character would leave half of it.
-  const end = (text.codePointAt(longestQuote - 1) ?? 0) > 0xffff ? longestQuote - 1 : longestQuote
-  return `${text.slice(0, end)}…`
 }
 
 function codePoints(text: string): number {
@@ -622,7 +364,7 @@ function codePoints(text: string): number {
 // Shapes are declared once, so this holds as many expressions as the code has.
 const expressions = new Map<string, RegExp>()
 
-function expression(pattern: string): RegExp {
+export function expression(pattern: string): RegExp {
   let compiled = expressions.get(pattern)
   if (compiled === undefined) {
     compiled = new RegExp(pattern, 'u')

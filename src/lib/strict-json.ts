@@ -3,7 +3,7 @@
 // No sentence here may quote a value or a piece of broken text, since either may hold a secret; only keys are told.
 
 import { Problem } from './problem.ts'
-import { fieldPath } from './shape.ts'
+import { fieldPath } from './shape-rules.ts'
 
 const deepest = 32
 

@@ -2,7 +2,7 @@
 
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { fieldPath } from '../lib/shape.ts'
+import { fieldPath } from '../lib/shape-rules.ts'
 
 const Column = Type.Object(
   {

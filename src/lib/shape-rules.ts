@@ -1,0 +1,117 @@
+// The rules of a shape as plain data, and the small questions that are asked of them and of values.
+
+import { isObject } from './merge-patch.ts'
+import type { Schema } from './schema.ts'
+
+export type Shape = Schema
+
+const longestQuote = 64
+
+export type Scalar = string | number | boolean | null
+
+export type Kind = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array'
+
+export interface Rules {
+  type?: Kind | 'integer'
+  const?: Scalar
+  enum?: Scalar[]
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  patternHint?: string
+  format?: string
+  items?: Rules
+  minItems?: number
+  maxItems?: number
+  uniqueItems?: boolean
+  properties?: Record<string, Rules>
+  required?: string[]
+  additionalProperties?: boolean | Rules
+  anyOf?: Rules[]
+  writeOnly?: boolean
+  secret?: boolean
+}
+
+export const kinds: Record<Kind | 'integer', string> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  null: 'null',
+  object: 'an object',
+  array: 'a list',
+}
+
+/** A path as people write it: `source.kafka.topics`, `columns[2].name`; a key that is not a plain name is quoted. */
+export function fieldPath(parent: string, key: string | number): string {
+  if (typeof key === 'number') return `${parent}[${key}]`
+  if (/^[A-Za-z_$][\w$]*$/.test(key)) return parent === '' ? clip(key) : `${parent}.${clip(key)}`
+  return parent === '' ? quote(key) : `${parent}[${quote(key)}]`
+}
+
+/** The shape of a property, also where it is one of several shapes or null. */
+export function propertyOf(rules: Rules, key: string): Rules | undefined {
+  const direct = rules.properties === undefined ? undefined : own(rules.properties, key)
+  if (direct !== undefined || rules.anyOf === undefined) return direct
+  for (const branch of rules.anyOf) {
+    const found = propertyOf(branch, key)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export function literals(rules: Rules): Scalar[] | undefined {
+  return rules.const === undefined ? rules.enum : [rules.const]
+}
+
+export function isNullRule(rules: Rules): boolean {
+  return rules.type === 'null' || rules.const === null
+}
+
+export function isMarkedSecret(rules: Rules): boolean {
+  return rules.secret === true || rules.writeOnly === true
+}
+
+export function holdsSecret(rules: Rules): boolean {
+  if (isMarkedSecret(rules)) return true
+  const { properties = {}, items, additionalProperties, anyOf = [] } = rules
+  const inside = [...Object.values(properties), ...anyOf]
+  if (items !== undefined) inside.push(items)
+  if (typeof additionalProperties === 'object') inside.push(additionalProperties)
+  return inside.some(holdsSecret)
+}
+
+export function kindOf(value: unknown): Kind {
+  if (value === null || value === undefined) return 'null'
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return typeof value as Kind
+  return Array.isArray(value) ? 'array' : 'object'
+}
+
+export function isScalar(value: unknown): value is Scalar {
+  return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+export function own<Value>(object: Record<string, Value>, key: string): Value | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
+}
+
+/** The same text for equal values, whatever the order of their keys. Keeps it cheap to find repeats in a long list. */
+export function fingerprint(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(fingerprint).join(',')}]`
+  if (!isObject(value)) return JSON.stringify(value ?? null)
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
+  return `{${keys.sort().map((key) => `${JSON.stringify(key)}:${fingerprint(value[key])}`)}}`
+}
+
+export function quote(value: Scalar): string {
+  return typeof value === 'string' ? JSON.stringify(clip(value)) : String(value)
+}
+
+function clip(text: string): string {
+  if (text.length <= longestQuote) return text
+  // A cut between the halves of a character would leave half of it.
+  const end = (text.codePointAt(longestQuote - 1) ?? 0) > 0xffff ? longestQuote - 1 : longestQuote
+  return `${text.slice(0, end)}…`
+}
