@@ -205,10 +205,9 @@ async function start(folder: string): Promise<Server> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [program, 'try'], {
     env: {
-      ...process.env,
+      PATH: process.env.PATH,
       PENSTOCK_DATA: folder,
       PENSTOCK_PORT: '0',
-      DATABASE_URL: '',
       NODE_COMPILE_CACHE: compileCache,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
