@@ -27,7 +27,7 @@ export const mutants: Mutant[] = [
     file: 'src/database/postgres.ts',
     find: 'const client = this.#transaction ? this.#inTransaction() : (this.#client ?? (await this.connect()))',
     replace: 'const client = this.#client ?? (await this.connect())',
-    tests: ['test/connection-loss.test.ts'],
+    tests: ['src/database/postgres.test.ts'],
   },
   {
     name: 'last-admin-unchecked',
