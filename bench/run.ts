@@ -201,10 +201,9 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       holds: (value) => value >= 4,
     },
     {
-      // The same requests, so that only the size of the store differs. Requests spread over 100,000 members also change more
-      // pages, and are in the table beside it.
-      promise: 'PATCH of 1,000 members with 1,000,000 in the store: at least 0.9 of the throughput with 1,000 in it',
-      value: ratio(find('growth/patch-member/32'), 'sqlite-large-hot'),
+      // Spread over the store, as users' changes are; the hot set in the table beside it shows the size of the store alone.
+      promise: 'PATCH member with 1,000,000 members: at least 0.9 of the throughput with 1,000',
+      value: ratio(find('growth/patch-member/32'), 'sqlite-large'),
       unit: '',
       holds: (value) => value >= 0.9,
     },

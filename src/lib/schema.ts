@@ -66,3 +66,8 @@ export const Type = {
     ...keywords,
   }),
 }
+
+/** A field that may be cleared. */
+export function nullable<S extends Schema>(schema: S) {
+  return Type.Union([schema, Type.Null()])
+}

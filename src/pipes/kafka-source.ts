@@ -1,6 +1,6 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
-import { type Static, Type } from '../lib/schema.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
 import {
   authenticationAfter,
   bringsSecret,
@@ -12,7 +12,6 @@ import {
   type SourceKind,
   secretsOf,
 } from './pipe-source.ts'
-import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
   description: 'Decides which credentials are needed.',

@@ -1,5 +1,5 @@
 import { mergePatch } from '../lib/merge-patch.ts'
-import { type Static, Type } from '../lib/schema.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
 import {
   AccessKey,
   authenticationAfter,
@@ -11,7 +11,6 @@ import {
   type SourceKind,
   secretsOf,
 } from './pipe-source.ts'
-import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER'], {
   description: '`IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`.',

@@ -1,6 +1,6 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
-import { type Static, Type } from '../lib/schema.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
 import {
   AccessKey,
   authenticationAfter,
@@ -12,7 +12,6 @@ import {
   type SourceKind,
   secretsOf,
 } from './pipe-source.ts'
-import { nullable } from './settings.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER', 'CONNECTION_STRING'], {
   description: '`CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public.',

@@ -1,10 +1,9 @@
 import { isIP } from 'node:net'
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
-import { type Static, Type } from '../lib/schema.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
 import { Credentials, mergeSecrets, missingSecretProblems, type SourceKind, secretsOf } from './pipe-source.ts'
-import { nullable } from './settings.ts'
 
 const largestInteger = 2_147_483_647
 const count = (minimum: number, defaultValue: number, description: string) =>

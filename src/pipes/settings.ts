@@ -1,5 +1,5 @@
 // The twelve settings of a pipe: bounds and defaults (docs/contract.md, section 5). All are accepted on every kind of pipe.
-import { type Schema, type Static, Type } from '../lib/schema.ts'
+import { nullable, type Schema, type Static, Type } from '../lib/schema.ts'
 
 const integer = (minimum: number, maximum: number, defaultValue: number, description: string) =>
   Type.Integer({ minimum, maximum, default: defaultValue, description })
@@ -34,10 +34,6 @@ export const SettingsPatch = Type.Object(patchOf(settings), { $id: 'PipeSettings
 export const defaultSettings = Object.fromEntries(
   Object.entries(settings).map(([name, schema]) => [name, (schema as { default?: unknown }).default]),
 ) as Settings
-
-export function nullable<S extends Schema>(schema: S) {
-  return Type.Union([schema, Type.Null()])
-}
 
 /** The patch of an object whose fields are all optional and clearable. */
 function patchOf<Fields extends Record<string, Schema>>(fields: Fields) {
