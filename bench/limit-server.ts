@@ -66,6 +66,8 @@ const pepper = Buffer.from(storedPepper, 'base64').toString('hex')
 const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: false })
 await migrateSqlite(connection)
 const { database } = connection
+// SQLite's own way to move its log into the file; one thread has no other.
+database.exec('PRAGMA wal_autocheckpoint = 8000')
 
 const begin = database.prepare('BEGIN IMMEDIATE')
 const commit = database.prepare('COMMIT')
@@ -76,9 +78,8 @@ const findMember = database.prepare(
   `SELECT users.name, users.email, members.role, members.joined_at, members.version, users.version AS user_version
    FROM members JOIN users ON users.id = members.user_id WHERE members.organization_id = ? AND members.user_id = ?`,
 )
-const findOtherAdmin = database.prepare(
-  `SELECT user_id FROM members WHERE organization_id = ? AND role = 'admin' AND user_id <> ? LIMIT 1`,
-)
+const findAdminCount = database.prepare('SELECT admin_count FROM organizations WHERE id = ?')
+const countAdmins = database.prepare('UPDATE organizations SET admin_count = admin_count + ? WHERE id = ?')
 const updateMember = database.prepare(
   'UPDATE members SET role = ?, version = version + 1 WHERE organization_id = ? AND user_id = ?',
 )
@@ -161,8 +162,9 @@ function patchMember(work: Work, now: string): Answer {
   const from = member.role
   let version = member.version
   if (role !== from) {
-    if (from === 'admin' && !findOtherAdmin.get(organizationId, userId)) throw new Error('the last admin')
+    if (from === 'admin' && findAdminCount.get(organizationId)!.admin_count === 1) throw new Error('the last admin')
     updateMember.run(role, organizationId, userId)
+    countAdmins.run(role === 'admin' ? 1 : -1, organizationId)
     version++
     record(work, now, 'member_role_changed', `{"type":"member","id":"${userId}"}`, [{ field: 'role', from, to: role }])
   }

@@ -32,7 +32,7 @@ export const mutants: Mutant[] = [
   {
     name: 'last-admin-unchecked',
     file: 'src/members/update-member.ts',
-    find: "if (role === 'admin' && !(await hasAnotherAdmin(sql, organizationId, userId))) {",
+    find: "if (role === 'admin' && (await hasOneAdmin(sql, organizationId))) {",
     replace: "if (role === 'admin' && organizationId === '') {",
     tests: ['test/last-admin.test.ts'],
   },

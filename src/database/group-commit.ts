@@ -74,6 +74,11 @@ export class GroupCommit<Job> {
     this.#running ??= this.#drain()
   }
 
+  /** From now on every write is refused, as after a commit that the disk failed to keep. */
+  stop(error: unknown): void {
+    this.#fatal ??= error
+  }
+
   /** Resolves when all that was added has been settled. */
   async idle(): Promise<void> {
     while (this.#running) await this.#running

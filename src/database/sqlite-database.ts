@@ -84,6 +84,10 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
 
   worker.on('message', (text: string) => {
     const message = JSON.parse(text) as FromWriter
+    if ('checkpointFailed' in message) {
+      events.onTrouble('the write-ahead log could not be moved into the database file', message.checkpointFailed)
+      if (message.fatal) events.onFatal('disk')
+    }
     if (!('settled' in message)) return
     underWay -= message.settled.length
     reader.endSnapshot()

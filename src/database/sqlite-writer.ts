@@ -6,6 +6,7 @@ import { GroupCommit, type GroupFigures } from './group-commit.ts'
 import { createMigrationsTable, MigrationError, migrate, selectMigrations } from './migrate.ts'
 import type { Sql } from './sql.ts'
 import { SqliteConnection } from './sqlite.ts'
+import { Checkpoints } from './sqlite-checkpoint.ts'
 
 export interface WriteMessage {
   id: number
@@ -19,6 +20,7 @@ export type FromWriter =
   | { ready: true }
   | { refused: string; error: LogFields['error'] }
   | { settled: [number, WireOutcome][]; figures: GroupFigures; fatal: boolean }
+  | { checkpointFailed: NonNullable<LogFields['error']>; fatal: boolean }
 
 export async function serveWrites(
   port: MessagePort,
@@ -41,12 +43,20 @@ export async function serveWrites(
   const groups = new GroupCommit<WriteMessage>({
     connection,
     work: (sql, message) => work(sql, message.name, message.input),
-    settle: (settled, figures) =>
+    settle: (settled, figures) => {
       send({
         settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]),
         figures,
         fatal: settled.some(([, outcome]) => 'error' in outcome && outcome.verdict === 'fatal'),
-      }),
+      })
+      checkpoints.consider()
+    },
+  })
+  const checkpoints = new Checkpoints(file, connection, {
+    onFailure: (verdict, error) => {
+      if (verdict === 'fatal') groups.stop(new Error('a checkpoint could not be synced'))
+      send({ checkpointFailed: error, fatal: verdict === 'fatal' })
+    },
   })
 
   let closing = false
@@ -63,10 +73,13 @@ export async function serveWrites(
       writes.push(...take(next.message))
     if (writes.length > 0) groups.add(writes)
     if (!closing) return
-    void groups.idle().then(() => {
-      connection.close()
-      port.close()
-    })
+    void groups
+      .idle()
+      .then(() => checkpoints.close())
+      .then(() => {
+        connection.close()
+        port.close()
+      })
   })
   send({ ready: true })
 }

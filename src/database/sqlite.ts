@@ -14,6 +14,12 @@ const SQLITE_CANTOPEN = 14
 const SQLITE_IOERR_FSYNC = 1034
 const SQLITE_IOERR_DIR_FSYNC = 1290
 
+const timeoutMs = 5_000
+/** Our own readers are gone in a moment; a backup that reads for longer must not hold up writes. */
+const restartTimeoutMs = 50
+/** A log longer than this is due to be moved into the database file. */
+export const walLimitBytes = 32 * 1_048_576
+
 export class SqliteConnection implements WriteConnection {
   readonly dialect = 'sqlite'
   readonly database: DatabaseSync
@@ -21,16 +27,18 @@ export class SqliteConnection implements WriteConnection {
   readonly #prepared = new Map<string, StatementSync>()
 
   constructor(file: string, options: { readOnly: boolean }) {
-    this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: 5_000 })
+    this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: timeoutMs })
     if (options.readOnly) return
     this.#require('journal_mode', 'WAL', 'wal')
     this.#require('synchronous', 'FULL', 2)
     this.#require('foreign_keys', 'ON', 1)
     this.#require('secure_delete', 'ON', 1)
     this.#require('temp_store', 'MEMORY', 2)
-    // Room for the pages of a large store, taken only as they are read; and fewer, larger checkpoints.
+    // Room for the pages of a large store, taken only as they are read.
     this.#require('cache_size', '-65536', -65536)
-    this.#require('wal_autocheckpoint', '8000', 8000)
+    // Never in the middle of a commit: see sqlite-checkpoint.ts.
+    this.#require('wal_autocheckpoint', '0', 0)
+    this.#require('journal_size_limit', String(walLimitBytes), walLimitBytes)
   }
 
   async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
@@ -86,6 +94,22 @@ export class SqliteConnection implements WriteConnection {
 
   async rollback(): Promise<void> {
     if (this.database.isTransaction) this.database.exec('ROLLBACK')
+  }
+
+  /** Moves what is in the write-ahead log into the file, as far as readers let it; commits go on meanwhile. */
+  moveLog(): void {
+    this.database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()
+  }
+
+  /** The same, and lets the log start anew. False when a reader still needs the log. */
+  restartLog(): boolean {
+    this.database.exec(`PRAGMA busy_timeout = ${restartTimeoutMs}`)
+    try {
+      const { busy } = this.database.prepare('PRAGMA wal_checkpoint(RESTART)').get() as { busy: number }
+      return busy === 0
+    } finally {
+      this.database.exec(`PRAGMA busy_timeout = ${timeoutMs}`)
+    }
   }
 
   judge(error: unknown): Verdict {

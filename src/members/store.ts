@@ -30,8 +30,11 @@ const memberColumns = `members.user_id, users.name, users.email, members.role, m
 const findStatement = statement<{ organizationId: string; userId: string }, MemberRow>(
   `SELECT ${memberColumns} WHERE members.organization_id = :organizationId AND members.user_id = :userId`,
 )
-const otherAdminStatement = statement<{ organizationId: string; userId: string }, { user_id: string }>(
-  `SELECT user_id FROM members WHERE organization_id = :organizationId AND role = 'admin' AND user_id <> :userId LIMIT 1`,
+const adminCountStatement = statement<{ organizationId: string }, { admin_count: number }>(
+  'SELECT admin_count FROM organizations WHERE id = :organizationId',
+)
+const countAdminsStatement = statement<{ organizationId: string; more: number }>(
+  'UPDATE organizations SET admin_count = admin_count + :more WHERE id = :organizationId',
 )
 const updateRoleStatement = statement<{ organizationId: string; userId: string; role: Role }>(
   `UPDATE members SET role = :role, version = version + 1 WHERE organization_id = :organizationId AND user_id = :userId`,
@@ -55,11 +58,11 @@ export async function findMember(sql: Sql, organizationId: string, userId: strin
 }
 
 /** Holds only as long as the organization is locked, as it is in every write. */
-export async function hasAnotherAdmin(sql: Sql, organizationId: string, userId: string): Promise<boolean> {
-  return (await sql.first(otherAdminStatement, { organizationId, userId })) !== undefined
+export async function hasOneAdmin(sql: Sql, organizationId: string): Promise<boolean> {
+  return (await sql.first(adminCountStatement, { organizationId }))!.admin_count === 1
 }
 
-/** Call with the organization locked; returns the member as it is now. */
+/** Call with the organization locked and another role than the member has; returns the member as it is now. */
 export async function updateRole(
   sql: Sql,
   organizationId: string,
@@ -67,6 +70,7 @@ export async function updateRole(
   role: Role,
 ): Promise<StoredMember> {
   await sql.run(updateRoleStatement, { organizationId, userId: stored.member.userId, role })
+  await sql.run(countAdminsStatement, { organizationId, more: role === 'admin' ? 1 : -1 })
   return { ...stored, member: { ...stored.member, role }, memberVersion: stored.memberVersion + 1 }
 }
 
@@ -82,4 +86,6 @@ export async function insertMember(
   member: { organizationId: string; userId: string; role: Role; now: string },
 ): Promise<void> {
   await sql.run(insertMemberStatement, member)
+  const { organizationId, role } = member
+  if (role === 'admin') await sql.run(countAdminsStatement, { organizationId, more: 1 })
 }

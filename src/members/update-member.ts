@@ -1,7 +1,7 @@
 import { operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { Member, MemberPatch, MemberPath, memberExample, memberNotFound } from './member.ts'
-import { findMember, hasAnotherAdmin, updateRole, versionOf } from './store.ts'
+import { findMember, hasOneAdmin, updateRole, versionOf } from './store.ts'
 
 export const updateMember = operation({
   id: 'updateMember',
@@ -35,7 +35,7 @@ export const updateMember = operation({
 
     const { role } = stored.member
     if (body.role === role) return { result: stored.member, version: versionOf(stored) }
-    if (role === 'admin' && !(await hasAnotherAdmin(sql, organizationId, userId))) {
+    if (role === 'admin' && (await hasOneAdmin(sql, organizationId))) {
       throw new Problem(
         'last_admin',
         `member ${userId} is the only admin of organization ${organizationId}; make another member an admin first`,

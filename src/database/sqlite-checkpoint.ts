@@ -1,0 +1,95 @@
+// Moves what has been committed from the write-ahead log into the database file. The long part runs in a thread of its own:
+// the writer, and everybody who waits for it, would stand still while thousands of pages are written and synced.
+import { statSync } from 'node:fs'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { describeError, type LogFields } from '../lib/log.ts'
+import type { Verdict } from './group-commit.ts'
+import { SqliteConnection, walLimitBytes } from './sqlite.ts'
+
+/** A checkpoint that readers got in the way of, or that failed, is not tried again at once. */
+const pauseMs = 1_000
+
+type Pass = { done: true } | { verdict: Verdict; error: NonNullable<LogFields['error']> }
+
+export interface CheckpointEvents {
+  /** Judged like a failed commit: a failed sync must not be tried again, the second one may succeed without the data. */
+  onFailure(verdict: Verdict, error: NonNullable<LogFields['error']>): void
+}
+
+export class Checkpoints {
+  readonly #file: string
+  readonly #connection: SqliteConnection
+  readonly #events: CheckpointEvents
+  #thread: Worker | undefined
+  #underWay = false
+  #notBefore = 0
+
+  constructor(file: string, connection: SqliteConnection, events: CheckpointEvents) {
+    this.#file = file
+    this.#connection = connection
+    this.#events = events
+  }
+
+  /** Call after a commit. The log is cut back to its limit when it starts anew, so a longer one is due. */
+  consider(): void {
+    if (this.#underWay || performance.now() < this.#notBefore) return
+    const size = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    if (size <= walLimitBytes) return
+    this.#underWay = true
+    this.#thread ??= this.#start()
+    this.#thread.postMessage('pass')
+  }
+
+  async close(): Promise<void> {
+    if (!this.#thread) return
+    const exited = new Promise((resolve) => this.#thread!.once('exit', resolve))
+    this.#thread.postMessage('close')
+    await exited
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL(import.meta.url), { workerData: { checkpointsOf: this.#file } })
+    thread.on('message', (pass: Pass) => this.#finish(pass))
+    thread.on('error', (error) => this.#fail('unavailable', describeError(error)))
+    thread.unref()
+    return thread
+  }
+
+  /** What was committed meanwhile is little; when that is in the file as well, the log starts anew. */
+  #finish(pass: Pass): void {
+    if ('error' in pass) return this.#fail(pass.verdict, pass.error)
+    try {
+      if (!this.#connection.restartLog()) this.#notBefore = performance.now() + pauseMs
+      this.#underWay = false
+    } catch (error) {
+      this.#fail(this.#connection.judge(error), describeError(error))
+    }
+  }
+
+  #fail(verdict: Verdict, error: NonNullable<LogFields['error']>): void {
+    this.#underWay = verdict === 'fatal'
+    this.#notBefore = performance.now() + pauseMs
+    this.#events.onFailure(verdict, error)
+  }
+}
+
+if (!isMainThread && workerData?.checkpointsOf) {
+  const connection = new SqliteConnection(workerData.checkpointsOf as string, { readOnly: false })
+  const port = parentPort!
+  port.on('message', (message: 'pass' | 'close') => {
+    if (message === 'close') {
+      connection.close()
+      port.close()
+      return
+    }
+    let pass: Pass = { done: true }
+    try {
+      // The second pass takes what was committed during the first.
+      connection.moveLog()
+      connection.moveLog()
+    } catch (error) {
+      pass = { verdict: connection.judge(error), error: describeError(error) }
+    }
+    port.postMessage(pass)
+  })
+}
