@@ -19,8 +19,8 @@ import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
-import { writerModule } from './writer.ts'
-import { type PenstockDatabase, writes } from './writes.ts'
+import { type WriterData, writerModule } from './writer.ts'
+import { makeWrites, type PenstockDatabase } from './writes.ts'
 
 export interface App {
   server: FastifyInstance
@@ -77,9 +77,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       const { id, organizationId, role, ipAccessList } = key!
       return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
     },
-    read: (request) => readOperation({ sql: reader, vault }, request),
+    read: (request) => readOperation({ sql: reader, vault, settings: config.operations }, request),
     write: (request) => database.write('writeOperation', request, request.caller.organizationId),
-    current: (operation, params) => operation.echo!.current({ sql: reader, vault }, params),
+    current: (operation, caller, params) => operation.echo!.current({ sql: reader, vault, caller }, params),
     closing: () => closing,
     fingerprint: (purpose, text) => vault.fingerprint(purpose, text),
     log,
@@ -134,10 +134,11 @@ async function openDatabase(
   if (config.databaseUrl) {
     // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
     const { openPostgres } = await import('./database/postgres.ts')
-    return openPostgres({ url: config.databaseUrl, writes, vault, events })
+    return openPostgres({ url: config.databaseUrl, writes: makeWrites(config.operations), vault, events })
   }
   const file = join(config.dataFolder, 'penstock.db')
-  return openSqlite({ file, writer: writerModule, writerData: { masterKeys }, events })
+  const writerData: WriterData = { masterKeys, settings: config.operations }
+  return openSqlite({ file, writer: writerModule, writerData: { ...writerData }, events })
 }
 
 /** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */

@@ -1,6 +1,7 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import type { OperationSettings } from './http/operation.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { StartError } from './lib/start-error.ts'
 
@@ -16,6 +17,7 @@ export interface Config {
   trustedProxies: string[]
   /** The operator says that a proxy in front of Penstock speaks TLS. */
   tlsInFront: boolean
+  operations: OperationSettings
 }
 
 const names = [
@@ -27,6 +29,8 @@ const names = [
   'PENSTOCK_RATE_LIMIT',
   'PENSTOCK_TRUSTED_PROXIES',
   'PENSTOCK_TLS_IN_FRONT',
+  'PENSTOCK_PUBLIC_URL',
+  'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
 ] as const
 type Name = (typeof names)[number]
 
@@ -62,9 +66,22 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   const trustedProxies = (read('PENSTOCK_TRUSTED_PROXIES') ?? '').split(',').flatMap((part) => part.trim() || [])
   if (!trustedProxies.every(isRange)) refuse('PENSTOCK_TRUSTED_PROXIES', 'addresses or ranges such as 10.0.0.0/8')
 
+  const host = read('PENSTOCK_HOST') ?? '127.0.0.1'
+  const publicUrl = read('PENSTOCK_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  if (!/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(publicUrl)) {
+    refuse('PENSTOCK_PUBLIC_URL', 'the address by which people reach Penstock, such as https://penstock.example.com')
+  }
+  const services = readEndpointServices(read('PENSTOCK_PRIVATE_ENDPOINT_SERVICES') ?? '')
+  if (!services) {
+    refuse(
+      'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
+      'entries such as aws/us-east-1=com.amazonaws.vpce.us-east-1.vpce-svc-0a1b2c3d/analytics.internal, apart by commas',
+    )
+  }
+
   const dataFolder = resolve(read('PENSTOCK_DATA') ?? 'data')
   return {
-    host: read('PENSTOCK_HOST') ?? '127.0.0.1',
+    host,
     port: Number(port),
     dataFolder,
     masterKeyFile: read('PENSTOCK_MASTER_KEY_FILE') ?? resolve(dataFolder, 'master-keys.json'),
@@ -73,7 +90,19 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     rateLimit: rate ? { requests: Number(rate[1]), windowSeconds: Number(rate[2]) } : undefined,
     trustedProxies,
     tlsInFront: tlsInFront === 'true',
+    operations: { publicUrl: publicUrl.replace(/\/$/, ''), privateEndpointServices: services! },
   }
+}
+
+/** `provider/region=endpointServiceId/privateDnsHostname`; undefined when something does not fit. */
+function readEndpointServices(text: string): OperationSettings['privateEndpointServices'] | undefined {
+  const services: OperationSettings['privateEndpointServices'] = {}
+  for (const entry of text.split(',').flatMap((part) => part.trim() || [])) {
+    const match = /^((?:aws|gcp|azure)\/[a-z0-9-]+)=(\S+)\/([A-Za-z0-9.-]+)$/.exec(entry)
+    if (!match) return undefined
+    services[match[1]!] = { endpointServiceId: match[2]!, privateDnsHostname: match[3]! }
+  }
+  return services
 }
 
 function isRange(text: string): boolean {

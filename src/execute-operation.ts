@@ -2,7 +2,15 @@
 // record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
 import { insertActivity } from './activities/store.ts'
 import type { WriteContext } from './database/database.ts'
-import type { AnyOperation, Change, OperationAnswer, OperationContext, OperationRequest } from './http/operation.ts'
+import {
+  type AnyOperation,
+  type Change,
+  type OperationAnswer,
+  type OperationContext,
+  type OperationRequest,
+  type OperationSettings,
+  takesIfMatch,
+} from './http/operation.ts'
 import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
 import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
 import { echoProblems } from './lib/shape-echo.ts'
@@ -12,11 +20,13 @@ import { lockOrganization } from './organizations/store.ts'
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
-export async function readOperation(context: WriteContext, request: OperationRequest): Promise<OperationAnswer> {
+type Surroundings = WriteContext & { settings: OperationSettings }
+
+export async function readOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
   return runOperation(context, byId.get(request.operationId)!, request, new Date().toISOString())
 }
 
-export async function writeOperation(context: WriteContext, request: OperationRequest): Promise<OperationAnswer> {
+export async function writeOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
   const operation = byId.get(request.operationId)!
   await lockOrganization(context.sql, request.caller.organizationId)
   const now = new Date().toISOString()
@@ -46,7 +56,7 @@ export async function writeOperation(context: WriteContext, request: OperationRe
 }
 
 async function runOperation(
-  { sql, vault }: WriteContext,
+  { sql, vault, settings }: Surroundings,
   operation: AnyOperation,
   request: OperationRequest,
   now: string,
@@ -55,7 +65,7 @@ async function runOperation(
   let body = request.body
   const echoed: FieldProblem[] = []
   if (request.echoes) {
-    const current = await operation.echo!.current({ sql, vault }, params)
+    const current = await operation.echo!.current({ sql, vault, caller }, params)
     if (current !== undefined) {
       const problems = echoProblems(operation.body, operation.echo!.shape, body, current)
       echoed.push(...problems)
@@ -63,27 +73,29 @@ async function runOperation(
     body = pick(operation.body, body)
   }
   const activities: { target: Record<string, string>; changes: Change[] }[] = []
+  let versionRequired = false
   const context: OperationContext = {
     sql,
     vault,
+    settings,
     caller,
     now,
-    requireVersion: (version) => requireVersion(request.ifMatch, version),
+    requireVersion: (version) => {
+      versionRequired = true
+      requireVersion(request.ifMatch, version)
+    },
     record: (target, changes) => activities.push({ target, changes }),
   }
-  const { result, version, warning } = await operation.run(context, { params, query, body }).catch((error: unknown) => {
+  const { result, ...rest } = await operation.run(context, { params, query, body }).catch((error: unknown) => {
     if (echoed.length === 0 || !(error instanceof Problem) || ![400, 409].includes(error.status)) throw error
     throw invalidBody([...echoed, ...(error.code === 'invalid_body' ? error.fields : [])])
   })
   if (echoed.length > 0) throw invalidBody(echoed)
+  if (takesIfMatch(operation) && !versionRequired) throw new Error(`${operation.id} did not call requireVersion`)
   for (const { target, changes } of activities) {
     await insertActivity(sql, { type: operation.activity!, caller, requestId: request.requestId, now, target, changes })
   }
-  return {
-    result: JSON.stringify(pick(operation.result, result)),
-    ...(version === undefined ? {} : { version }),
-    ...(warning === undefined ? {} : { warning }),
-  }
+  return { result: JSON.stringify(pick(operation.result, result) ?? null), ...rest }
 }
 
 function requireVersion(ifMatch: string[] | undefined, version: string): void {

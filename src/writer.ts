@@ -2,14 +2,21 @@
 // know where it is.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { serveWrites } from './database/sqlite-writer.ts'
+import type { OperationSettings } from './http/operation.ts'
 import { type MasterKeys, Vault } from './lib/vault.ts'
-import { writes } from './writes.ts'
+import { makeWrites } from './writes.ts'
 
 export const writerModule = new URL(import.meta.url)
 
+export interface WriterData {
+  masterKeys: MasterKeys
+  settings: OperationSettings
+}
+
 if (!isMainThread) {
-  const { file, masterKeys } = workerData as { file: string; masterKeys: MasterKeys }
+  const { file, masterKeys, settings } = workerData as WriterData & { file: string }
   const vault = new Vault(masterKeys)
+  const writes = makeWrites(settings)
   await serveWrites(parentPort!, file, (sql, name, input) =>
     writes[name as keyof typeof writes]({ sql, vault }, input as never),
   )

@@ -79,6 +79,15 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     rateLimit: undefined,
     trustedProxies: [],
     tlsInFront: false,
+    operations: {
+      publicUrl: 'https://penstock.example.com',
+      privateEndpointServices: {
+        'aws/us-east-1': {
+          endpointServiceId: 'com.amazonaws.vpce.us-east-1.vpce-svc-0a1b2c3d4e5f67890',
+          privateDnsHostname: 'analytics.us-east-1.penstock.internal',
+        },
+      },
+    },
     ...overrides,
   }
   const logged: string[] = []

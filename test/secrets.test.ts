@@ -467,6 +467,7 @@ describe('S9 a new master key', () => {
       rateLimit: undefined,
       trustedProxies: [],
       tlsInFront: false,
+      operations: { publicUrl: 'https://penstock.example.com', privateEndpointServices: {} },
     }
     let app: App | undefined
     try {

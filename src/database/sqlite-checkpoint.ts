@@ -57,7 +57,10 @@ export class Checkpoints {
 
   /** What was committed meanwhile is little; when that is in the file as well, the log starts anew. */
   #finish(pass: Pass): void {
-    if ('error' in pass) return this.#fail(pass.verdict, pass.error)
+    if ('error' in pass) {
+      this.#fail(pass.verdict, pass.error)
+      return
+    }
     try {
       if (!this.#connection.restartLog()) this.#notBefore = performance.now() + pauseMs
       this.#underWay = false

@@ -2,7 +2,7 @@
 import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { errorAnswer, errorSentence } from './errors.ts'
-import { type AnyOperation, tags } from './operation.ts'
+import { type AnyOperation, hasEtag, isPaged, tags, takesIfMatch } from './operation.ts'
 
 type Json = Record<string, unknown>
 
@@ -62,7 +62,7 @@ function problemsOf(operation: AnyOperation): ProblemCode[] {
     ...everyOperation,
     ...(operation.body ? everyBody : []),
     ...(operation.method === 'GET' ? [] : everyWrite),
-    ...(operation.method === 'PATCH' || operation.method === 'DELETE' ? (['version_mismatch'] as const) : []),
+    ...(takesIfMatch(operation) ? (['version_mismatch'] as const) : []),
     ...operation.problems,
   ]
 }
@@ -128,7 +128,7 @@ function describe(operation: AnyOperation, schemas: Json): Json {
   for (const [name, schema] of Object.entries<Json>(operation.query?.properties ?? {})) {
     parameters.push(parameter(name, 'query', operation.query.required?.includes(name) ?? false, schema, schemas))
   }
-  if (operation.method === 'PATCH' || operation.method === 'DELETE') parameters.push(ifMatchParameter)
+  if (takesIfMatch(operation)) parameters.push(ifMatchParameter)
   if (isWrite) parameters.push(idempotencyParameter)
 
   const description = operation.echo
@@ -185,7 +185,6 @@ const requestIdHeader = {
 
 function success(operation: AnyOperation, schemas: Json): Json {
   const isDelete = operation.method === 'DELETE'
-  const hasTag = operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT'
   const envelope = {
     type: 'object',
     required: ['requestId', ...(isDelete ? [] : ['result']), 'status'],
@@ -197,23 +196,29 @@ function success(operation: AnyOperation, schemas: Json): Json {
     additionalProperties: false,
   }
   const value = { requestId: exampleRequestId, ...(isDelete ? {} : { result: operation.example.result }), status: 200 }
+  const text = { schema: { type: 'string' }, example: operation.example.result }
   return {
     description: 'Done.',
     headers: {
       ...requestIdHeader,
-      ...(hasTag
+      ...(hasEtag(operation)
         ? { ETag: { description: 'The version of the resource, for `If-Match`.', schema: { type: 'string' } } }
+        : {}),
+      ...(isPaged(operation)
+        ? { Link: { description: 'The next page, when there is one: `rel="next"`.', schema: { type: 'string' } } }
         : {}),
       ...(operation.problems.includes('unusual_endpoint_id')
         ? { Warning: { description: 'What is unusual about the request.', schema: { type: 'string' } } }
         : {}),
     },
-    content: {
-      'application/json': {
-        schema: envelope,
-        examples: { [operation.id]: { summary: operation.example.summary, value } },
-      },
-    },
+    content: operation.textType
+      ? { [operation.textType]: text }
+      : {
+          'application/json': {
+            schema: envelope,
+            examples: { [operation.id]: { summary: operation.example.summary, value } },
+          },
+        },
   }
 }
 

@@ -3,10 +3,18 @@
 
 import type { Sql } from '../database/sql.ts'
 import type { ProblemCode } from '../lib/problem.ts'
-import type { ObjectSchema, Schema, Static } from '../lib/schema.ts'
+import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 
 export type Role = 'admin' | 'developer'
+
+/** What the operator has set and operations need to know. Plain data: it crosses threads. */
+export interface OperationSettings {
+  /** Where people reach this Penstock, without a slash at the end. */
+  publicUrl: string
+  /** What to connect a private endpoint to, by provider and region (`aws/us-east-1`). */
+  privateEndpointServices: Record<string, { endpointServiceId: string; privateDnsHostname: string }>
+}
 
 /** Who is asking: an API key that has been checked. */
 export interface Caller {
@@ -28,10 +36,14 @@ export interface OperationContext {
   /** The transaction of a write, or a reader. */
   sql: Sql
   vault: Vault
+  settings: OperationSettings
   caller: Caller
   /** The moment of the operation, for every timestamp it writes. */
   now: string
-  /** Call it with the version of what was loaded (under its lock), before changing it: keeps the promise of `If-Match`. */
+  /**
+   * Call it with the version of what was loaded (under its lock), before changing it: keeps the promise of `If-Match`.
+   * Every operation that is `versioned` and writes must.
+   */
   requireVersion(version: string): void
   /** Records what was changed; written in the same transaction. Not called when nothing changed. */
   record(target: Record<string, string>, changes: Change[]): void
@@ -43,7 +55,12 @@ export interface Answer<Result> {
   version?: string
   /** Told in a `Warning` header. */
   warning?: string
+  /** Where the next page of a list begins; told in a `Link` header. */
+  next?: string
 }
+
+/** The result of a DELETE: there is none, and the envelope has no `result`. */
+export const NoResult = Type.Null()
 
 export interface Example {
   summary: string
@@ -69,6 +86,10 @@ export interface Operation<
   /** What a change is recorded as. Every operation that writes has one. */
   activity?: string
   stability?: 'beta'
+  /** What it reads or changes has a version: its ETag can be sent as `If-Match` with a change. */
+  versioned?: boolean
+  /** A GET that answers with this type of text instead of JSON in an envelope; its result is a string. */
+  textType?: string
   params: Params
   query?: Query
   body?: Body
@@ -78,7 +99,7 @@ export interface Operation<
    */
   echo?: {
     shape: ObjectSchema
-    current(context: Pick<OperationContext, 'sql' | 'vault'>, params: Static<Params>): Promise<unknown>
+    current(context: Pick<OperationContext, 'sql' | 'vault' | 'caller'>, params: Static<Params>): Promise<unknown>
   }
   result: Result
   /** The problems of its own, beside those that every operation has. */
@@ -110,12 +131,16 @@ export interface OperationAnswer {
   result: string
   version?: string
   warning?: string
+  next?: string
 }
 
 export const tags = {
+  Organization: 'The organization and what has been done in it.',
   'User management': 'People of an organization and their roles.',
   Service: 'Database services and the private endpoints attached to them.',
+  OpenAPI: 'API keys: who may call these operations, from where and until when.',
   'data pipes': 'Pipes that fill the tables of a service from Kafka, Kinesis, object storage and PostgreSQL.',
+  Prometheus: 'Figures for a Prometheus server, read with the same keys.',
 } as const
 
 export type Tag = keyof typeof tags
@@ -128,6 +153,21 @@ export function operation<
   Result extends Schema,
 >(definition: Operation<Params, Query, Body, Result>): Operation<Params, Query, Body, Result> {
   return definition
+}
+
+/** Whether its answers carry an ETag. */
+export function hasEtag({ method, textType }: AnyOperation): boolean {
+  return textType === undefined && (method === 'GET' || method === 'PATCH' || method === 'PUT')
+}
+
+/** Whether it can be told to change something only if nobody else has. */
+export function takesIfMatch({ method, versioned }: AnyOperation): boolean {
+  return versioned === true && method !== 'GET'
+}
+
+/** Whether it answers in pages. */
+export function isPaged({ query }: AnyOperation): boolean {
+  return query?.properties.cursor !== undefined
 }
 
 /** An operation whose shapes do not matter, as the list holds them. */

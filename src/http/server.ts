@@ -13,7 +13,15 @@ import { CredentialReader, unauthorized } from './authentication.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
 import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
-import type { AnyOperation, Caller, OperationAnswer, OperationRequest, Role } from './operation.ts'
+import {
+  type AnyOperation,
+  type Caller,
+  hasEtag,
+  type OperationAnswer,
+  type OperationRequest,
+  type Role,
+  takesIfMatch,
+} from './operation.ts'
 import { FailureThrottle, type RateLimit, RequestLimiter, throttleName, tooManyFailures } from './rate-limit.ts'
 import {
   answerClientError,
@@ -43,7 +51,7 @@ export interface ServerParts {
   read(request: OperationRequest): Promise<OperationAnswer>
   write(request: OperationRequest): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
-  current(operation: AnyOperation, params: Record<string, string>): Promise<unknown>
+  current(operation: AnyOperation, caller: Caller, params: Record<string, string>): Promise<unknown>
   /** Whether Penstock is shutting down. */
   closing(): boolean
   /** A hash that tells nothing about the text. */
@@ -237,10 +245,18 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (operation.body) {
       if (body === undefined) throw new Problem('invalid_json', 'the body is empty; send a JSON object')
       admitted.body = body
-      admitted.echoes = await checkBody(operation, params, body)
+      admitted.echoes = await checkBody(operation, caller!, params, body)
     }
     const ifMatch = request.headers['if-match']
-    if (ifMatch !== undefined && operation.method !== 'GET') admitted.ifMatch = parseIfMatch(ifMatch)
+    if (ifMatch !== undefined && operation.method !== 'GET') {
+      admitted.ifMatch = parseIfMatch(ifMatch)
+      // To ignore it would be to break the promise that the client relies on.
+      if (!takesIfMatch(operation))
+        throw new Problem(
+          'invalid_header',
+          `${operation.summary} has no version to compare If-Match with; leave it out`,
+        )
+    }
     const key = request.headers['idempotency-key']
     if (key !== undefined && operation.method !== 'GET') {
       const text = canonicalJson([operation.id, params, query, body ?? null])
@@ -250,13 +266,18 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
 
   /** Tells whether the body also has fields of the resource that cannot be changed; throws all that is wrong, at once. */
-  async function checkBody(operation: AnyOperation, params: Record<string, string>, body: unknown): Promise<boolean> {
+  async function checkBody(
+    operation: AnyOperation,
+    caller: Caller,
+    params: Record<string, string>,
+    body: unknown,
+  ): Promise<boolean> {
     const problems = shapeProblems(operation.body, body)
     if (problems.length === 0) return false
     if (!operation.echo) throw invalidBody(problems)
     const withEcho = shapeProblems(operation.body, body, { echo: operation.echo.shape })
     if (withEcho.length === 0) return true
-    const current = await parts.current(operation, params)
+    const current = await parts.current(operation, caller, params)
     if (current === undefined) throw invalidBody(withEcho)
     throw invalidBody([...withEcho, ...echoProblems(operation.body, operation.echo.shape, body, current)])
   }
@@ -288,10 +309,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     answer: OperationAnswer,
   ): FastifyReply {
     const { requestId, headers } = request.penstock
+    if (operation.textType) return send(request, reply, 200, operation.textType, JSON.parse(answer.result) as string)
     const result = operation.method === 'DELETE' ? '' : `"result":${answer.result},`
-    if (operation.method === 'GET' || operation.method === 'PATCH' || operation.method === 'PUT') {
+    if (hasEtag(operation)) {
       headers.etag = `"${answer.version ?? parts.fingerprint('etag', answer.result).slice(0, 32)}"`
     }
+    if (answer.next) headers.link = `<${nextPage(request, answer.next)}>; rel="next"`
     if (answer.warning) headers.warning = `199 - "${answer.warning.replaceAll(/["\\]/g, '\\$&')}"`
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
   }
@@ -421,6 +444,14 @@ function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: st
 function plainAddress(request: FastifyRequest): string {
   const address = isIP(request.ip) ? request.ip : (request.raw.socket.remoteAddress ?? '')
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address
+}
+
+/** The same request with another cursor. Relative: only the client knows by which name it reached us. */
+function nextPage(request: FastifyRequest, cursor: string): string {
+  const [path, query] = request.url.split('?')
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', cursor)
+  return `${path}?${parameters}`
 }
 
 function pathOf(request: FastifyRequest): string {

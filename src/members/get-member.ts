@@ -10,6 +10,7 @@ export const getMember = operation({
   summary: 'Get organization member',
   description: 'The member with the present role. The `ETag` of the answer can be sent as `If-Match` with a change.',
   access: 'developer',
+  versioned: true,
   params: MemberPath,
   result: Member,
   problems: [],

@@ -14,6 +14,7 @@ export const updateMember = operation({
     'An organization always keeps at least one admin.',
   access: 'admin',
   activity: 'member_role_changed',
+  versioned: true,
   params: MemberPath,
   body: MemberPatch,
   echo: {

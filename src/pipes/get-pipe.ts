@@ -13,6 +13,7 @@ export const getPipe = operation({
   description: 'The whole pipe without its secrets. The `ETag` of the answer can be sent as `If-Match` with a change.',
   access: 'developer',
   stability: 'beta',
+  versioned: true,
   params: PipePath,
   result: Pipe,
   problems: [],

@@ -24,6 +24,7 @@ export const updatePipe = operation({
   access: 'admin',
   activity: 'pipe_updated',
   stability: 'beta',
+  versioned: true,
   params: PipePath,
   body: PipePatch,
   echo: {

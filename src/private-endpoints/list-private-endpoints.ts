@@ -1,4 +1,5 @@
 import { operation } from '../http/operation.ts'
+import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { PrivateEndpoint, privateEndpointExample } from './private-endpoint.ts'
@@ -13,19 +14,23 @@ export const listPrivateEndpoints = operation({
   description: 'The private endpoints that are attached to the service, the newest first.',
   access: 'developer',
   params: Type.Object(ServicePath),
+  query: PageQuery,
   result: Type.Array(PrivateEndpoint),
   problems: [],
   example: { summary: 'One endpoint', result: [privateEndpointExample] },
-  async run({ sql }, { params }) {
+  async run({ sql }, { params, query }) {
     const service = await loadService(sql, params.organizationId, params.serviceId)
-    const endpoints = await listEndpoints(sql, params.organizationId, params.serviceId)
+    const page = readPage(query)
+    const endpoints = await listEndpoints(sql, params, page)
+    const { rows, ...next } = pageOf(page, endpoints, ({ attachedAt, id }) => [attachedAt, id])
     return {
-      result: endpoints.map(({ id, description }) => ({
+      result: rows.map(({ id, description }) => ({
         cloudProvider: service.provider,
         description,
         id,
         region: service.region,
       })),
+      ...next,
     }
   },
 })
