@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
-import type { Contender } from './load.ts'
+import { type Contender, listPath } from './load.ts'
 import { cleanEnvironment, end, freePort, killAll, type Running, run, start, untilAnswers } from './processes.ts'
 import {
   copySqliteStore,
@@ -14,7 +14,14 @@ import {
   type Store,
 } from './stores.ts'
 
-export type ContenderName = 'limit' | 'sqlite' | 'postgres' | 'sqlite-large' | 'sqlite-large-hot' | 'prism'
+export type ContenderName =
+  | 'limit'
+  | 'sqlite'
+  | 'postgres'
+  | 'sqlite-large'
+  | 'sqlite-large-hot'
+  | 'sqlite-large-deep'
+  | 'prism'
 
 export const smallSize: Size = { members: 1_000, pipes: 100 }
 export const largeSize: Size = { members: 1_000_000, pipes: 100_000 }
@@ -74,6 +81,10 @@ export class Contenders {
         }
         return { ...large, name, store }
       }
+      case 'sqlite-large-deep': {
+        const large = await this.get('sqlite-large')
+        return { ...large, name, store: { ...large.store, cursors: await thousandthPages(large) } }
+      }
       case 'postgres': {
         this.#postgres = await startPostgres()
         const url = await this.#postgres.createDatabase('bench')
@@ -131,6 +142,24 @@ export class Contenders {
   #path(name: string): string {
     return join(this.#folder, name)
   }
+}
+
+/** Walks to the end of the 999th page of a hundred, mostly in larger steps. */
+async function thousandthPages({ url, store }: Contender): Promise<Record<string, string>> {
+  const cursors: Record<string, string> = {}
+  for (const list of ['members', 'pipes'] as const) {
+    for (const limit of [...Array<number>(99).fill(1000), ...Array<number>(9).fill(100)]) {
+      const response = await fetch(url + listPath({ ...store, cursors }, list, limit), {
+        headers: { authorization: store.authorization },
+        signal: AbortSignal.timeout(10_000),
+      })
+      await response.arrayBuffer()
+      const next = /<[^>]*[?&]cursor=([^&>]+)/.exec(response.headers.get('link') ?? '')?.[1]
+      if (!next) throw new Error(`${list} ended before their thousandth page: ${response.status}`)
+      cursors[list] = next
+    }
+  }
+  return cursors
 }
 
 /** Its install scripts only send statistics home. */

@@ -32,6 +32,13 @@ export interface Operation {
 const pipePath = (store: Store, id: string): string =>
   `/v1/organizations/${store.organizationId}/services/${store.serviceId}/pipes/${id}`
 
+/** A page of a hundred. */
+export function listPath(store: Store, list: 'members' | 'pipes', limit = 100): string {
+  const parent = `/v1/organizations/${store.organizationId}${list === 'pipes' ? `/services/${store.serviceId}` : ''}`
+  const cursor = store.cursors?.[list]
+  return `${parent}/${list}?limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`
+}
+
 const member = (role: string): string => `{"role":"${role}"}`
 const pipe = (run: string, waitMs: number): string =>
   `{"name":"orders ${run} @","settings":{"streaming_max_insert_wait_ms":${waitMs}}}`
@@ -61,6 +68,8 @@ export const operations: Record<string, Operation> = {
     method: 'GET',
     requests: (store) => store.pipeIds.map((id) => [pipePath(store, id), '', '']),
   },
+  'list-members': { method: 'GET', requests: (store) => [[listPath(store, 'members'), '', '']] },
+  'list-pipes': { method: 'GET', requests: (store) => [[listPath(store, 'pipes'), '', '']] },
 }
 
 let lastRun = 0

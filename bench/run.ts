@@ -48,10 +48,13 @@ const titles: Record<string, string> = {
   'post-endpoint': 'POST private endpoint',
   'patch-pipe': 'PATCH pipe (4 KB)',
   'get-pipe': 'GET pipe (4 KB)',
+  'list-members': 'GET a page of 100 of 1,000,000 members',
+  'list-pipes': 'GET a page of 100 of 100,000 pipes',
 }
 
 const cases: Case[] = []
 for (const [operation, title] of Object.entries(titles)) {
+  if (operation.startsWith('list-')) continue
   for (const connections of [1, 32, 256]) {
     if (options.quick && (operation !== 'patch-member' || connections !== 32)) continue
     const name = `${operation}/${connections}`
@@ -74,7 +77,16 @@ const growthCases = ['patch-member', 'get-pipe'].map(
     contenders: ['sqlite', 'sqlite-large', 'sqlite-large-hot'],
   }),
 )
-cases.push(prismCase, ...growthCases)
+const pageCases = ['list-members', 'list-pipes'].map(
+  (operation): Case => ({
+    name: `pages/${operation}/32`,
+    title: titles[operation]!,
+    operation,
+    connections: 32,
+    contenders: ['sqlite-large', 'sqlite-large-deep'],
+  }),
+)
+cases.push(prismCase, ...growthCases, ...pageCases)
 const selected = cases.filter(({ name }) => name.startsWith(options.only))
 const measuresIdle = 'idle'.startsWith(options.only)
 if (selected.length === 0 && !measuresIdle) {
@@ -152,12 +164,11 @@ async function measureIdle(): Promise<number> {
 
 /** The limit is only a limit if it does the same work: same request on the same store, same answer and same record. */
 async function checkSameWork(started: Map<ContenderName, Contender>): Promise<void> {
-  const used = new Set(selected.map((one) => one.operation))
   for (const [name, operation] of Object.entries(operations)) {
-    if (!used.has(name)) continue
+    const asked = new Set(selected.filter((one) => one.operation === name).flatMap((one) => one.contenders))
     const answers = new Map<string, unknown>()
     for (const [contender, server] of started) {
-      if (contender === 'prism' && name !== 'patch-member') continue
+      if (!asked.has(contender)) continue
       const { requestId: _, ...answer } = await once(server, operation)
       const { updatedAt: __, ...result } = answer.result as Record<string, unknown>
       // Each request has a run number in its names; what they are is not what is compared.
@@ -207,6 +218,12 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       unit: '',
       holds: (value) => value >= 0.9,
     },
+    ...pageCases.map(({ name, title }) => ({
+      promise: `${title}: the thousandth page costs at most 1.5 times the first`,
+      value: inverse(ratio(find(name), 'sqlite-large-deep')),
+      unit: ' ×',
+      holds: (value: number) => value <= 1.5,
+    })),
     {
       promise: `memory (RSS) ${idleMs / 1000} s after the start: below 120 MB`,
       value: idle,
@@ -218,6 +235,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
     ['Against the limit', results.filter(({ name }) => /^(?:patch|post|get)-/.test(name))],
     ['Against a mock of the same API', results.filter(({ name }) => name.startsWith('prism/'))],
     ['With a large store', results.filter(({ name }) => name.startsWith('growth/'))],
+    ['Deep in a long list', results.filter(({ name }) => name.startsWith('pages/'))],
   ]
   const text = [
     ...sections.filter(([, part]) => part.length > 0).map(([title, part]) => `## ${title}\n\n${table(part)}`),
@@ -229,6 +247,10 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
     progress('written to bench/RESULTS.md')
   }
   if (list.some(({ value, holds }) => value !== undefined && !holds(value))) process.exitCode = 1
+}
+
+function inverse(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : 1 / value
 }
 
 function introduction(how: string, syncs: number): string {

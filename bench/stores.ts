@@ -30,6 +30,8 @@ export interface Store {
   /** The members and pipes that requests are about, in random order. */
   userIds: string[]
   pipeIds: string[]
+  /** Where the thousandth page of a list begins, by the end of the list's path; without it lists are read from the top. */
+  cursors?: Record<string, string>
 }
 
 /** What a run may change, looked at from outside. */
