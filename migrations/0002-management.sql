@@ -7,15 +7,24 @@ UPDATE organizations SET admin_count =
 
 DROP INDEX members_admins;
 
+-- People are found by their email, whatever the case in which it is written.
+UPDATE users SET email = lower(email), version = version + 1 WHERE email <> lower(email);
+
 -- The newest activity that a seal covers: later activities have greater ids, whatever the clock says.
 ALTER TABLE organizations ADD COLUMN sealed_up_to text NOT NULL DEFAULT '';
+
+-- The newest of them all is looked up when the writer of SQLite starts.
+-- only sqlite
+CREATE INDEX organizations_by_seal ON organizations (sealed_up_to);
+
+ALTER TABLE activities ADD COLUMN actor_type text NOT NULL DEFAULT 'key' CHECK (actor_type IN ('key', 'user', 'system'));
 
 -- Each seal holds a digest of every activity since the seal before, and is chained to it.
 CREATE TABLE activity_seals (
   organization_id text NOT NULL,
   number integer NOT NULL,
   last_activity_id text NOT NULL,
-  -- A digest per activity in the order of their ids, apart by spaces.
+  -- The id and the digest of each activity, in the order of their ids, apart by spaces.
   digests text NOT NULL,
   hash text NOT NULL,
   sealed_at text NOT NULL,
@@ -38,6 +47,9 @@ CREATE INDEX services_by_age ON services (organization_id, created_at, id);
 DROP INDEX pipes_of_service;
 
 CREATE INDEX pipes_by_age ON pipes (service_id, created_at, id);
+
+-- Counted for Prometheus without reading the pipes themselves.
+CREATE INDEX pipes_by_state ON pipes (service_id, state);
 
 CREATE INDEX private_endpoints_by_age ON private_endpoints (organization_id, created_at, id);
 
@@ -70,7 +82,7 @@ ALTER TABLE services ADD COLUMN failed_checks integer NOT NULL DEFAULT 0;
 -- Whoever moves this on does the check: several processes never check the same service at once.
 ALTER TABLE services ADD COLUMN next_check_at text NOT NULL DEFAULT '';
 
-CREATE INDEX services_to_check ON services (next_check_at);
+CREATE INDEX services_to_check ON services (next_check_at) WHERE endpoint_url IS NOT NULL;
 
 CREATE TABLE invitations (
   organization_id text NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,

@@ -2,23 +2,30 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { Sealer } from './activities/sealer.ts'
 import type { Config } from './config.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
+import type { Sql } from './database/sql.ts'
 import { openSqlite } from './database/sqlite-database.ts'
+import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
+import { checkEngine } from './engine/check.ts'
 import { readOperation } from './execute-operation.ts'
 import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
-import { openApiDocument } from './http/openapi.ts'
 import { servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { installationState } from './installation/installation.ts'
 import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
-import { addressAllowed, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
+import { addressAllowed } from './keys/ip-access.ts'
+import { hashSecret, isKeyId, keyOpens } from './keys/key.ts'
+import { KeyUses } from './keys/key-use.ts'
 import { findKey } from './keys/store.ts'
+import { Egress } from './lib/egress.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
+import { ServiceChecker } from './services/checker.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
 
@@ -26,6 +33,8 @@ export interface App {
   server: FastifyInstance
   database: PenstockDatabase
   vault: Vault
+  keyUses: KeyUses
+  sealer: Sealer
   /** Whether this Penstock has never been set up. */
   isNew: boolean
   /** Returns the base URL. */
@@ -43,6 +52,8 @@ export interface AppOptions {
 }
 
 const forgetEveryMs = 3_600_000
+/** What they change is to be seen in the state of the service without waiting. */
+const operationsToCheckAfter = ['createService', 'updateService']
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
@@ -68,17 +79,40 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
 
   let closing = false
   const { reader } = database
+  const sealer = new Sealer({
+    reader,
+    seal: (organizationId) => database.write('sealActivities', { organizationId }, organizationId),
+    log,
+  })
+  sealer.start()
+  const keyUses = new KeyUses(
+    (use) => database.write('noteKeyUse', use, use.organizationId),
+    (error) => log.debug('the use of a key could not be noted', { error: describeError(error) }),
+  )
+  const checker = openChecker(config, database, vault, log)
   const server = buildServer({
     operations,
     hashSecret: (secret) => hashSecret(vault, secret),
     authenticate: async (keyId, secretHash, address) => {
       const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
       if (!keyOpens(key, secretHash)) return undefined
+      keyUses.note(key!)
       const { id, organizationId, role, ipAccessList } = key!
       return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
     },
     read: (request) => readOperation({ sql: reader, vault, settings: config.operations }, request),
-    write: (request) => database.write('writeOperation', request, request.caller.organizationId),
+    write: (request) => {
+      const { organizationId } = request.caller
+      sealer.touch(organizationId)
+      const written = database.write('writeOperation', request, organizationId)
+      if (checker && operationsToCheckAfter.includes(request.operationId)) {
+        written.then(
+          () => checker.poke(),
+          () => undefined,
+        )
+      }
+      return written
+    },
     current: (operation, caller, params) => operation.echo!.current({ sql: reader, vault, caller }, params),
     closing: () => closing,
     fingerprint: (purpose, text) => vault.fingerprint(purpose, text),
@@ -88,7 +122,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     trustedProxies: config.trustedProxies,
   })
   servePages(server, {
-    document: openApiDocument(operations),
+    document: async () => (await import('./http/openapi.ts')).openApiDocument(operations),
     ready: async () => {
       if (closing) return false
       await database.check()
@@ -108,15 +142,46 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     server,
     database,
     vault,
+    keyUses,
+    sealer,
     isNew,
-    listen: () => listen(server, config),
+    listen: async () => {
+      const url = await listen(server, config)
+      checker?.start()
+      return url
+    },
     close: async () => {
       closing = true
       clearInterval(forgetting)
+      await checker?.stop()
       await drain()
+      await sealer.close()
       await database.close()
     },
   }
+}
+
+/** Undefined when engines are not to be checked. */
+function openChecker(config: Config, database: PenstockDatabase, vault: Vault, log: Log): ServiceChecker | undefined {
+  if (!config.serviceChecks) return undefined
+  const deniedPlaces = config.databaseUrl ? [databasePlace(config.databaseUrl)] : []
+  const egress = new Egress({ allowLoopback: config.allowLoopback, deniedPlaces })
+  return new ServiceChecker({
+    reader: database.reader,
+    claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
+    record: (record) => database.write('recordServiceCheck', record, record.organizationId),
+    check: (engine, signal) => checkEngine(egress, engine, { signal }),
+    vault,
+    log,
+  })
+}
+
+/** Where our own database listens; a Unix socket has a port on this machine beside it. */
+function databasePlace(databaseUrl: string): { host: string; port: number } {
+  const url = new URL(databaseUrl)
+  const host = url.searchParams.get('host') || decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
+  const port = Number(url.searchParams.get('port') || url.port || 5432)
+  return { host: host === '' || host.startsWith('/') ? 'localhost' : host, port }
 }
 
 /** A few at a time: other writes come between. */
@@ -139,6 +204,35 @@ async function openDatabase(
   const file = join(config.dataFolder, 'penstock.db')
   const writerData: WriterData = { masterKeys, settings: config.operations }
   return openSqlite({ file, writer: writerModule, writerData: { ...writerData }, events })
+}
+
+export interface StoredData {
+  sql: Sql
+  vault: Vault
+  close(): Promise<void>
+}
+
+/** For commands that only read: also while a Penstock runs on the same data. */
+export async function openStoredData(config: Config, events: DatabaseEvents): Promise<StoredData> {
+  const masterKeys = readMasterKeys(config.masterKeyFile)
+  const vault = new Vault(masterKeys ?? newMasterKeys())
+  let data: StoredData
+  if (config.databaseUrl) {
+    const { openPostgres } = await import('./database/postgres.ts')
+    const database = await openPostgres({ url: config.databaseUrl, writes: {}, vault, events })
+    data = { sql: database.reader, vault, close: () => database.close() }
+  } else {
+    const connection = openSqliteReadOnly(join(config.dataFolder, 'penstock.db'))
+    data = { sql: connection, vault, close: async () => connection.close() }
+  }
+  try {
+    const isNew = await checkKeys({ reader: data.sql }, vault, config, masterKeys !== undefined)
+    if (isNew) throw new StartError('This Penstock has not been set up yet: it has no data.')
+    return data
+  } catch (error) {
+    await data.close()
+    throw error
+  }
 }
 
 /** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
@@ -164,7 +258,7 @@ function prepareFolder({ dataFolder }: Config): void {
 }
 
 async function checkKeys(
-  database: PenstockDatabase,
+  database: { reader: Sql },
   vault: Vault,
   config: Config,
   hasKeyFile: boolean,

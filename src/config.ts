@@ -1,8 +1,8 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import type { OperationSettings } from './http/operation.ts'
 import type { RateLimit } from './http/rate-limit.ts'
+import { isIpRange } from './lib/ip-range.ts'
 import { StartError } from './lib/start-error.ts'
 
 export interface Config {
@@ -17,6 +17,10 @@ export interface Config {
   trustedProxies: string[]
   /** The operator says that a proxy in front of Penstock speaks TLS. */
   tlsInFront: boolean
+  /** Engines and sources on this very machine may be connected to. */
+  allowLoopback: boolean
+  /** The engines of services are asked periodically whether they run. */
+  serviceChecks: boolean
   operations: OperationSettings
 }
 
@@ -29,16 +33,20 @@ const names = [
   'PENSTOCK_RATE_LIMIT',
   'PENSTOCK_TRUSTED_PROXIES',
   'PENSTOCK_TLS_IN_FRONT',
+  'PENSTOCK_ALLOW_LOOPBACK',
   'PENSTOCK_PUBLIC_URL',
   'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
 ] as const
 type Name = (typeof names)[number]
 
+/** Of `penstock call` (docs/cli.md); a shell that has them may also start a server. */
+const namesOfCall = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET', 'PENSTOCK_ORGANIZATION_ID']
+
 const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
 
 export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
   for (const name of Object.keys(environment)) {
-    if (name.startsWith('PENSTOCK_') && !(names as readonly string[]).includes(name)) {
+    if (name.startsWith('PENSTOCK_') && ![...names, ...namesOfCall].includes(name)) {
       throw new StartError(
         `${name} is not a setting of Penstock. The settings are ${names.join(', ')} and DATABASE_URL.`,
       )
@@ -55,6 +63,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   if (!logLevels.includes(logLevel)) refuse('PENSTOCK_LOG_LEVEL', `one of ${logLevels.join(', ')}`)
   const tlsInFront = read('PENSTOCK_TLS_IN_FRONT') ?? 'false'
   if (tlsInFront !== 'true' && tlsInFront !== 'false') refuse('PENSTOCK_TLS_IN_FRONT', 'true or false')
+  const allowLoopback = read('PENSTOCK_ALLOW_LOOPBACK') ?? 'false'
+  if (allowLoopback !== 'true' && allowLoopback !== 'false') refuse('PENSTOCK_ALLOW_LOOPBACK', 'true or false')
   const limit = read('PENSTOCK_RATE_LIMIT')
   const rate = limit === undefined ? undefined : /^([1-9]\d{0,8})\/([1-9]\d{0,4})s$/.exec(limit)
   if (rate === null) refuse('PENSTOCK_RATE_LIMIT', 'requests per seconds such as 100/10s')
@@ -64,7 +74,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   }
 
   const trustedProxies = (read('PENSTOCK_TRUSTED_PROXIES') ?? '').split(',').flatMap((part) => part.trim() || [])
-  if (!trustedProxies.every(isRange)) refuse('PENSTOCK_TRUSTED_PROXIES', 'addresses or ranges such as 10.0.0.0/8')
+  if (!trustedProxies.every(isIpRange)) refuse('PENSTOCK_TRUSTED_PROXIES', 'addresses or ranges such as 10.0.0.0/8')
 
   const host = read('PENSTOCK_HOST') ?? '127.0.0.1'
   const publicUrl = read('PENSTOCK_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -90,6 +100,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     rateLimit: rate ? { requests: Number(rate[1]), windowSeconds: Number(rate[2]) } : undefined,
     trustedProxies,
     tlsInFront: tlsInFront === 'true',
+    allowLoopback: allowLoopback === 'true',
+    serviceChecks: true,
     operations: { publicUrl: publicUrl.replace(/\/$/, ''), privateEndpointServices: services! },
   }
 }
@@ -103,11 +115,4 @@ function readEndpointServices(text: string): OperationSettings['privateEndpointS
     services[match[1]!] = { endpointServiceId: match[2]!, privateDnsHostname: match[3]! }
   }
   return services
-}
-
-function isRange(text: string): boolean {
-  const [address = '', prefix] = text.split('/')
-  const family = isIP(address)
-  if (family === 0) return false
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }

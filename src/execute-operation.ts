@@ -28,9 +28,9 @@ export async function readOperation(context: Surroundings, request: OperationReq
 
 export async function writeOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
   const operation = byId.get(request.operationId)!
-  await lockOrganization(context.sql, request.caller.organizationId)
+  const sealedMs = await lockOrganization(context.sql, request.caller.organizationId)
   const now = new Date().toISOString()
-  if (!request.idempotency) return runOperation(context, operation, request, now)
+  if (!request.idempotency) return runOperation(context, operation, request, now, sealedMs)
 
   const { organizationId, id: callerId } = request.caller
   const key: IdempotencyKey = { organizationId, callerId, idempotencyKey: request.idempotency.key }
@@ -50,7 +50,7 @@ export async function writeOperation(context: Surroundings, request: OperationRe
     }
     return JSON.parse(context.vault.open(record.answer!, place)) as OperationAnswer
   }
-  const answer = await runOperation(context, operation, request, now)
+  const answer = await runOperation(context, operation, request, now, sealedMs)
   await keepAnswer(context.sql, key, context.vault.seal(JSON.stringify(answer), place))
   return answer
 }
@@ -60,6 +60,7 @@ async function runOperation(
   operation: AnyOperation,
   request: OperationRequest,
   now: string,
+  sealedMs = 0,
 ): Promise<OperationAnswer> {
   const { caller, params, query } = request
   let body = request.body
@@ -93,7 +94,8 @@ async function runOperation(
   if (echoed.length > 0) throw invalidBody(echoed)
   if (takesIfMatch(operation) && !versionRequired) throw new Error(`${operation.id} did not call requireVersion`)
   for (const { target, changes } of activities) {
-    await insertActivity(sql, { type: operation.activity!, caller, requestId: request.requestId, now, target, changes })
+    const type = operation.activity!
+    await insertActivity(sql, { type, caller, sealedMs, requestId: request.requestId, now, target, changes })
   }
   return { result: JSON.stringify(pick(operation.result, result) ?? null), ...rest }
 }

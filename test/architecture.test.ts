@@ -13,11 +13,13 @@ const nouns = [
   'activities',
   'idempotency',
   'installation',
+  'invitations',
   'keys',
   'members',
   'organizations',
   'pipes',
   'private-endpoints',
+  'prometheus',
   'services',
 ]
 
@@ -27,7 +29,10 @@ const allowed: Record<string, string[]> = {
   database: ['lib'],
   http: ['lib', 'database (types)'],
   ...Object.fromEntries(nouns.map((noun) => [noun, ['lib', 'database', 'http/operation.ts', ...nouns]])),
-  cli: ['lib', 'installation', 'app.ts', 'config.ts'],
+  services: ['lib', 'database', 'http/operation.ts', 'engine', ...nouns],
+  engine: ['lib'],
+  client: [],
+  cli: ['lib', 'activities', 'installation', 'client', 'http/operation.ts', 'operations.ts', 'app.ts', 'config.ts'],
 }
 
 function importsOf(file: string): { path: string; isType: boolean }[] {
@@ -59,6 +64,34 @@ describe('architecture', () => {
       }
     }
     assert.deepEqual(wrong, [])
+  })
+
+  it('the client needs nothing but fetch', () => {
+    const inClient = files.filter((file) => folderOf(file) === 'client')
+    assert.ok(inClient.includes('src/client/client.ts'))
+    for (const file of inClient) {
+      assert.doesNotMatch(readFileSync(join(root, file), 'utf8'), /from '[^.]|\bimport\(|\b(?:process|Buffer)\./, file)
+    }
+  })
+
+  it('the server and the commands that call it load nothing of each other: one stays small, the other starts at once', () => {
+    const loadedBy = (...entries: string[]): string[] => {
+      const loaded = new Set(entries)
+      // A set that grows is walked to its end.
+      for (const file of loaded) for (const { path, isType } of importsOf(file)) if (!isType) loaded.add(path)
+      return [...loaded]
+    }
+    const server = loadedBy('src/cli/start.ts', 'src/writer.ts')
+    const commands = loadedBy('src/cli/call.ts', 'src/cli/login.ts')
+    assert.ok(server.includes('src/app.ts') && commands.includes('src/client/transport.ts'))
+    assert.deepEqual(
+      server.filter((file) => /^src\/client\/|^src\/cli\/(?:call|login|credentials)/.test(file)),
+      [],
+    )
+    assert.deepEqual(
+      commands.filter((file) => /^src\/(?:app|writer|http\/server)\.ts$/.test(file)),
+      [],
+    )
   })
 
   it('only config.ts reads the environment', () => {

@@ -2,12 +2,14 @@
 import { openApiDocument } from '../src/http/openapi.ts'
 import { problems } from '../src/lib/problem.ts'
 import { operations } from '../src/operations.ts'
+import { clientSource } from './client-source.ts'
 
 /** By path from the root of the project. */
 export function generatedFiles(): Record<string, string> {
   return {
     'openapi.json': `${JSON.stringify(openApiDocument(operations), null, 2)}\n`,
     'docs/errors.md': errorsPage(),
+    ...clientSource(operations),
   }
 }
 

@@ -79,12 +79,18 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     rateLimit: undefined,
     trustedProxies: [],
     tlsInFront: false,
+    allowLoopback: false,
+    serviceChecks: false,
     operations: {
       publicUrl: 'https://penstock.example.com',
       privateEndpointServices: {
         'aws/us-east-1': {
           endpointServiceId: 'com.amazonaws.vpce.us-east-1.vpce-svc-0a1b2c3d4e5f67890',
           privateDnsHostname: 'analytics.us-east-1.penstock.internal',
+        },
+        'aws/eu-west-1': {
+          endpointServiceId: 'com.amazonaws.vpce.eu-west-1.vpce-svc-1b2c3d4e5f6789012',
+          privateDnsHostname: 'analytics.eu-west-1.penstock.internal',
         },
       },
     },

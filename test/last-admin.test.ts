@@ -1,5 +1,5 @@
-// R11: an organization never has no admin. In every race all admins of an organization demote each other at once, each
-// member being demoted by one request: whatever the order, the last one must be refused and all others must succeed.
+// R11: an organization never has no admin. In every race all admins of an organization demote or delete each other at once,
+// each member going by one request: whatever the order, the last one must be refused and all others must succeed.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type App, openApp } from '../src/app.ts'
@@ -27,26 +27,34 @@ async function makeContests(app: TestApp, races: number): Promise<Contest[]> {
   return contests
 }
 
-async function runRace(apps: App[], { organizationId, key, admins }: Contest): Promise<void> {
+/** How a race takes an admin away; by the place of the admin in the contest. */
+type Removal = (place: number) => 'demote' | 'delete'
+
+const demoting: Removal = () => 'demote'
+const deleting: Removal = () => 'delete'
+const mixing: Removal = (place) => (place % 2 === 0 ? 'delete' : 'demote')
+
+async function runRace(apps: App[], { organizationId, key, admins }: Contest, removal: Removal): Promise<void> {
   const answers = await Promise.all(
-    admins.map((userId, index) =>
-      apps[index % apps.length]!.server.inject({
-        method: 'PATCH',
+    admins.map((userId, place) =>
+      apps[place % apps.length]!.server.inject({
         url: `/v1/organizations/${organizationId}/members/${userId}`,
         headers: { authorization: basic(key), accept: 'application/problem+json' },
-        payload: { role: 'developer' },
+        ...(removal(place) === 'delete'
+          ? { method: 'DELETE' as const }
+          : { method: 'PATCH' as const, payload: { role: 'developer' } }),
       }),
     ),
   )
-  const outcomes = answers.map((answer) => (answer.statusCode === 200 ? 'demoted' : answer.json().code))
-  assert.deepEqual(outcomes.sort(), [...admins.slice(1).map(() => 'demoted'), 'last_admin'])
+  const outcomes = answers.map((answer) => (answer.statusCode === 200 ? 'gone' : answer.json().code))
+  assert.deepEqual(outcomes.sort(), [...admins.slice(1).map(() => 'gone'), 'last_admin'])
 }
 
-/** With several races at a time, one commit holds demotions of several organizations. */
-async function runRaces(apps: App[], contests: Contest[], atOnce: number): Promise<void> {
+/** With several races at a time, one commit holds changes of several organizations. */
+async function runRaces(apps: App[], contests: Contest[], atOnce: number, removal: Removal): Promise<void> {
   const waiting = [...contests]
   const runner = async () => {
-    for (let contest = waiting.pop(); contest; contest = waiting.pop()) await runRace(apps, contest)
+    for (let contest = waiting.pop(); contest; contest = waiting.pop()) await runRace(apps, contest, removal)
   }
   await Promise.all(Array.from({ length: atOnce }, runner))
 }
@@ -58,19 +66,30 @@ async function checkOrganizations(app: TestApp, contests: Contest[]): Promise<vo
     return new Map((await app.query<{ id: string; count: number }>(text)).map((row) => [row.id, Number(row.count)]))
   }
   const admins = await count("members WHERE role = 'admin'")
-  const demotions = await count("activities WHERE type = 'member_role_changed'")
+  const goings = await count("activities WHERE type IN ('member_role_changed', 'member_removed')")
+  const counted = await app.query<{ id: string; admin_count: number }>('SELECT id, admin_count FROM organizations')
+  const counts = new Map(counted.map(({ id, admin_count }) => [id, admin_count]))
   for (const contest of contests) {
     assert.equal(admins.get(contest.organizationId), 1)
-    assert.equal(demotions.get(contest.organizationId), contest.admins.length - 1)
+    assert.equal(counts.get(contest.organizationId), 1)
+    assert.equal(goings.get(contest.organizationId), contest.admins.length - 1)
   }
 }
 
 onBothDatabases('R11 last admin', (app) => {
   it('R11 one admin is left after each of 300 races', async () => {
     const contests = await makeContests(app(), 300)
-    await runRaces([app().app], contests, 4)
+    await runRaces([app().app], contests, 4, demoting)
     await checkOrganizations(app(), contests)
   })
+
+  for (const [name, removal] of Object.entries({ deleting, mixing })) {
+    it(`R11 one admin is left after each of 100 races, ${name}`, async () => {
+      const contests = await makeContests(app(), 100)
+      await runRaces([app().app], contests, 4, removal)
+      await checkOrganizations(app(), contests)
+    })
+  }
 })
 
 describe('R11 last admin with two Penstocks on one PostgreSQL', () => {
@@ -87,7 +106,13 @@ describe('R11 last admin with two Penstocks on one PostgreSQL', () => {
 
   it('R11 one admin is left after each of 300 races', async () => {
     const contests = await makeContests(first, 300)
-    await runRaces([first.app, second], contests, 6)
+    await runRaces([first.app, second], contests, 6, demoting)
+    await checkOrganizations(first, contests)
+  })
+
+  it('R11 one admin is left after each of 100 races, mixing', async () => {
+    const contests = await makeContests(first, 100)
+    await runRaces([first.app, second], contests, 6, mixing)
     await checkOrganizations(first, contests)
   })
 })

@@ -9,8 +9,8 @@ import type { AnyOperation } from '../src/http/operation.ts'
 import { newId, randomBase62 } from '../src/lib/id.ts'
 import { problems } from '../src/lib/problem.ts'
 import { operations } from '../src/operations.ts'
-import { insertPipe, sealSecrets } from '../src/pipes/store.ts'
 import { basic, type Key, onBothDatabases, type TestApp, type TestResponse } from './harness.ts'
+import { asker, freshAddress, type Ids, makeIds, pathOf, preparations } from './world.ts'
 
 /** Everything that answers without an API key. A route that is neither here nor an operation fails the test. */
 const publicRoutes = [
@@ -25,9 +25,6 @@ const publicRoutes = [
   '/problems',
   ...Object.keys(problems).map((code) => `/problems/${code}`),
 ]
-
-/** The ids that a path needs, by the name of their parameter. */
-type Ids = Record<string, string>
 
 interface Caller {
   name: string
@@ -53,13 +50,16 @@ interface Resource {
 interface World {
   own: Ids
   other: Ids
+  /** A key of the other organization's admin. */
+  otherAdmin: Key
   callers: Caller[]
 }
 
 function expectedStatus(operation: AnyOperation, caller: Caller, resource: Resource): number {
   if (caller.refused) return caller.refused
   if (resource.state === 'malformed') return 400
-  if (resource.organization !== caller.organization) return 404
+  const namesOrganization = parametersOf(operation).includes('organizationId')
+  if (namesOrganization && resource.organization !== caller.organization) return 404
   if (operation.access === 'admin' && caller.role !== 'admin') return 403
   return resource.state === 'missing' ? 404 : 200
 }
@@ -68,7 +68,7 @@ function parametersOf(operation: AnyOperation): string[] {
   return [...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)
 }
 
-function resourcesOf(operation: AnyOperation, { own, other }: World): Resource[] {
+function resourcesOf(operation: AnyOperation, { own, other }: Pick<World, 'own' | 'other'>): Resource[] {
   const parameters = parametersOf(operation)
   const inside = parameters.filter((name) => name !== 'organizationId')
   const resource = (
@@ -81,8 +81,10 @@ function resourcesOf(operation: AnyOperation, { own, other }: World): Resource[]
   const resources = [resource('existing', 'existing', 'own', {})]
   for (const name of parameters) {
     const organization = name === 'organizationId' ? 'nobody' : 'own'
+    const isUuid = operation.params.properties[name].format === 'uuid'
+    const malformed = isUuid ? 'not-a-uuid' : '%20'
     resources.push(resource(`missing ${name}`, 'missing', organization, { [name]: newId() }))
-    resources.push(resource(`malformed ${name}`, 'malformed', organization, { [name]: 'not-a-uuid' }))
+    resources.push(resource(`malformed ${name}`, 'malformed', organization, { [name]: malformed }))
   }
   for (const name of inside) {
     resources.push(resource(`foreign ${name}`, 'missing', 'own', { [name]: other[name]! }))
@@ -93,22 +95,6 @@ function resourcesOf(operation: AnyOperation, { own, other }: World): Resource[]
   }
   resources.push(resource("another organization's ids", 'existing', 'other', other))
   return resources
-}
-
-let lastAddress = 0
-
-/** Every request comes from another address, so that the throttle of failed authentications stays out of this. */
-function freshAddress(): string {
-  lastAddress++
-  return `10.${(lastAddress >> 16) & 255}.${(lastAddress >> 8) & 255}.${lastAddress & 255}`
-}
-
-function pathOf(operation: AnyOperation, ids: Ids): string {
-  return operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const id = ids[name]
-    assert.ok(id, `the sample has no id for the parameter ${name}: add one to makeWorld`)
-    return id
-  })
 }
 
 async function send(
@@ -127,47 +113,21 @@ async function send(
 }
 
 async function makeWorld(app: TestApp): Promise<World> {
-  const { sample } = app
+  const { sample, admin } = app
   const another = await app.addOrganization()
-  const own: Ids = {
+  const own = await makeIds(app, admin, {
     organizationId: sample.organizationId,
     userId: sample.userId,
     serviceId: sample.serviceId,
-    pipeId: sample.pipeIds.kafka,
-  }
-  const other: Ids = {
+  })
+  const other = await makeIds(app, another.admin, {
     organizationId: another.organizationId,
     userId: await app.addMember(another.organizationId, 'developer'),
     serviceId: another.serviceId,
-    pipeId: newId(),
-  }
-  const now = new Date().toISOString()
-  await insertPipe(app.sql, {
-    id: other.pipeId!,
-    organizationId: another.organizationId,
-    serviceId: another.serviceId,
-    name: 'theirs',
-    kind: 'kafka',
-    state: 'Stopped',
-    source: { type: 'kafka', authentication: 'PLAIN', brokers: 'b:9092', topics: 't', format: 'JSONEachRow' },
-    sealedSecrets: sealSecrets(
-      app.app.vault,
-      { id: other.pipeId!, organizationId: another.organizationId },
-      { credentials: { username: 'theirs', password: 'theirs' } },
-    ),
-    destination: { database: 'theirs', table: 'theirs', columns: [{ name: 'id', type: 'UInt64' }] },
-    fieldMappings: [],
-    scaling: { concurrency: 0, replicas: 1, replicaCpuMillicores: 125, replicaMemoryGb: 0.5 },
-    settings: {},
-    createdAt: now,
-    updatedAt: now,
   })
 
   // Failures are also counted by key id: no key of such a pool is used more often than the throttle allows at once.
-  const requests = operations.reduce(
-    (sum, operation) => sum + resourcesOf(operation, { own, other, callers: [] }).length,
-    0,
-  )
+  const requests = operations.reduce((sum, operation) => sum + resourcesOf(operation, { own, other }).length, 0)
   const pool = async (makeKey: () => Promise<Key>): Promise<() => Key> => {
     const keys: Key[] = []
     while (keys.length < requests / 10) keys.push(await makeKey())
@@ -188,10 +148,11 @@ async function makeWorld(app: TestApp): Promise<World> {
   })
 
   const ours = { organization: 'own', role: 'admin' } as const
-  const { admin, developer } = app
+  const { developer } = app
   return {
     own,
     other,
+    otherAdmin: another.admin,
     callers: [
       { name: 'no header', ...ours, refused: 401, authorization: () => undefined },
       { name: 'Bearer', ...ours, refused: 401, authorization: () => basic(admin).replace('Basic', 'Bearer') },
@@ -251,7 +212,8 @@ async function dumpTables(app: TestApp): Promise<Record<string, string[]>> {
   const dump: Record<string, string[]> = {}
   for (const { name } of tables) {
     const rows = await app.query<object>(`SELECT * FROM ${name}`)
-    dump[name] = rows.map((row) => JSON.stringify(row)).sort()
+    // When a key was last used is noted whatever the answer was.
+    dump[name] = rows.map((row) => JSON.stringify({ ...row, used_at: undefined })).sort()
   }
   return dump
 }
@@ -260,7 +222,8 @@ async function dumpTables(app: TestApp): Promise<Record<string, string[]>> {
 function withoutIds(response: TestResponse, ids: Ids): unknown {
   let { text } = response
   for (const [name, id] of Object.entries(ids)) text = text.replaceAll(id, `{${name}}`)
-  const { date: _date, 'x-request-id': _requestId, ...headers } = response.headers
+  // Ids of private endpoints are not all of one length.
+  const { date: _date, 'x-request-id': _requestId, 'content-length': _length, ...headers } = response.headers
   return { status: response.status, headers, text }
 }
 
@@ -269,9 +232,21 @@ onBothDatabases('S1 permissions', (app) => {
   let untouched: Record<string, string[]>
   before(async () => {
     world = await makeWorld(app())
+    // Otherwise Penstock does it by itself in a few seconds.
+    await app().app.sealer.sealTouched()
     untouched = await dumpTables(app())
   })
   const caller = (name: string) => world.callers.find((each) => each.name === name)!
+
+  /** The ids to send, after whatever the operation needs to be accepted. */
+  async function prepared(operation: AnyOperation, resource: Resource, accepted: boolean): Promise<Ids> {
+    const prepare = preparations[operation.id]
+    if (!accepted || !prepare) return resource.ids
+    const isOther = resource.organization === 'other'
+    const ids = isOther ? world.other : world.own
+    const ask = asker(app(), isOther ? world.otherAdmin : app().admin, ids)
+    return { ...resource.ids, ...(await prepare(ask, app(), ids)) }
+  }
 
   async function check(operation: AnyOperation, callerName: string, accepted: boolean): Promise<number> {
     const wrong: string[] = []
@@ -279,7 +254,7 @@ onBothDatabases('S1 permissions', (app) => {
     for (const resource of resourcesOf(operation, world)) {
       const expected = expectedStatus(operation, caller(callerName), resource)
       if ((expected === 200) !== accepted) continue
-      const response = await send(app(), operation, caller(callerName), resource.ids)
+      const response = await send(app(), operation, caller(callerName), await prepared(operation, resource, accepted))
       sent++
       if (response.status !== expected) {
         wrong.push(`${resource.name}: ${response.status} instead of ${expected}: ${response.text}`)
@@ -303,7 +278,10 @@ onBothDatabases('S1 permissions', (app) => {
   for (const operation of operations) {
     for (const callerName of callerNames) {
       it(`S1 ${operation.id} refuses ${callerName} where it must`, async () => {
-        assert.ok((await check(operation, callerName, false)) > 0)
+        const refusals = resourcesOf(operation, world).filter(
+          (resource) => expectedStatus(operation, caller(callerName), resource) !== 200,
+        )
+        assert.equal(await check(operation, callerName, false), refusals.length)
       })
     }
   }
@@ -341,7 +319,7 @@ onBothDatabases('S1 permissions', (app) => {
         compared++
       }
     }
-    assert.ok(compared >= operations.length * 2)
+    assert.ok(compared >= operations.length)
   })
 
   it('S1 offers no method that is not declared, of all that HTTP knows', async () => {

@@ -1,7 +1,12 @@
-// What the tests of the four kinds of pipe have in common.
+// What the tests of the pipe operations have in common.
+import assert from 'node:assert/strict'
 import type { SourceKindName, StoredPipe } from '../src/pipes/pipe.ts'
 import { findPipe } from '../src/pipes/store.ts'
-import type { TestApp, TestResponse } from './harness.ts'
+import type { RequestOptions, TestApp, TestResponse } from './harness.ts'
+
+export type Json = Record<string, unknown>
+
+export const kinds: SourceKindName[] = ['kafka', 'kinesis', 'objectStorage', 'postgres']
 
 export interface PipeTools {
   /** The text of every answer that `patch` got, to be searched for secrets. */
@@ -33,4 +38,123 @@ export function pipeTools(app: () => TestApp, kind: SourceKindName): PipeTools {
       return answer
     },
   }
+}
+
+export interface ServiceOfPipes {
+  organizationId: string
+  serviceId: string
+  /** Relative to the list of the service's pipes: `''` is the list, `/<id>/state` the state of one. */
+  send(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<TestResponse>
+  /** Creates a pipe and returns it. */
+  create(body: object): Promise<Json & { id: string }>
+  load(pipeId: string): Promise<StoredPipe>
+  activities(): Promise<{ type: string; target: Json; changes: Json[]; request_id: string }[]>
+}
+
+/** A service of its own in an organization of its own, without any pipe. */
+export async function serviceOfPipes(app: TestApp): Promise<ServiceOfPipes> {
+  const { organizationId, serviceId, admin } = await app.addOrganization()
+  const send: ServiceOfPipes['send'] = (method, path, body, options = {}) =>
+    app.request(method, `/v1/organizations/${organizationId}/services/${serviceId}/pipes${path}`, {
+      key: admin,
+      ...(body === undefined ? {} : { body }),
+      ...options,
+      headers: { accept: 'application/problem+json', ...options.headers },
+    })
+  return {
+    organizationId,
+    serviceId,
+    send,
+    create: async (body) => {
+      const answer = await send('POST', '', body)
+      assert.equal(answer.status, 200, answer.text)
+      return answer.body.result
+    },
+    load: async (pipeId) => (await findPipe(app.sql, { organizationId, serviceId, pipeId }))!,
+    activities: async () => {
+      const rows = await app.query<{ type: string; target: string; changes: string; request_id: string }>(
+        `SELECT * FROM activities WHERE organization_id = '${organizationId}' ORDER BY id`,
+      )
+      return rows.map(({ type, target, changes, request_id }) => ({
+        type,
+        request_id,
+        target: JSON.parse(target),
+        changes: JSON.parse(changes),
+      }))
+    },
+  }
+}
+
+export const pointersOf = (answer: TestResponse): string[] =>
+  (answer.body.errors ?? []).map((error: { pointer: string }) => error.pointer).sort()
+
+/** A copy with the value at the path (`source.kafka.type`, `destination.columns.0.name`); undefined takes the field away. */
+export function withField<Value>(object: Value, path: string, value: unknown): Value {
+  const copy = structuredClone(object)
+  const keys = path.split('.')
+  const last = keys.pop()!
+  let place = copy as Json
+  for (const key of keys) {
+    place[key] ??= {}
+    place = place[key] as Json
+  }
+  if (value === undefined) delete place[last]
+  else place[last] = value
+  return copy
+}
+
+const destination = {
+  database: 'analytics',
+  table: 'orders',
+  columns: [{ name: 'order_id', type: 'UInt64' }],
+  tableDefinition: { engine: { type: 'MergeTree' } },
+}
+
+/** The least that a pipe of each kind is created with. */
+export const leastPipes: Record<SourceKindName, Json> = {
+  kafka: {
+    name: 'orders',
+    source: {
+      kafka: {
+        type: 'kafka',
+        format: 'JSONEachRow',
+        brokers: 'broker:9092',
+        topics: 'orders',
+        authentication: 'PLAIN',
+        credentials: { username: 'hush-user', password: 'hush-password' },
+      },
+    },
+    destination,
+  },
+  kinesis: {
+    name: 'clicks',
+    source: {
+      kinesis: {
+        format: 'JSONEachRow',
+        iteratorType: 'LATEST',
+        region: 'eu-west-1',
+        streamName: 'clicks',
+        authentication: 'IAM_ROLE',
+        iamRole: 'arn:aws:iam::000000000000:role/penstock',
+      },
+    },
+    destination,
+  },
+  objectStorage: {
+    name: 'invoices',
+    source: { objectStorage: { type: 's3', format: 'JSONEachRow', url: 'https://bucket.s3.example/*.json' } },
+    destination,
+  },
+  postgres: {
+    name: 'shop',
+    source: {
+      postgres: {
+        host: 'db.northwind.example',
+        database: 'shop',
+        credentials: { username: 'hush-user', password: 'hush-password' },
+        tableMappings: [{ sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }],
+      },
+    },
+    destination: { database: 'analytics' },
+  },
 }

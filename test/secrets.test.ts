@@ -467,6 +467,8 @@ describe('S9 a new master key', () => {
       rateLimit: undefined,
       trustedProxies: [],
       tlsInFront: false,
+      allowLoopback: false,
+      serviceChecks: false,
       operations: { publicUrl: 'https://penstock.example.com', privateEndpointServices: {} },
     }
     let app: App | undefined

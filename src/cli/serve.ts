@@ -2,9 +2,8 @@
 import { type App, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { describeError, Log } from '../lib/log.ts'
-import { StartError } from '../lib/start-error.ts'
+import { exitSoftware } from './or-explain.ts'
 
-const exitSoftware = 70
 const exitInputOutput = 74
 
 export interface Serving {
@@ -57,19 +56,5 @@ export async function serve({ app, log }: Serving): Promise<string> {
   } catch (error) {
     await app.close()
     throw error
-  }
-}
-
-/** One clear sentence and a non-zero exit for what the user can mend; the trace only for what is our own mistake. */
-export async function orExplain(command: () => Promise<void>): Promise<void> {
-  try {
-    await command()
-  } catch (error) {
-    if (error instanceof StartError) {
-      console.error(error.message)
-      process.exit(1)
-    }
-    console.error('Penstock could not start, and this is a defect:', error)
-    process.exit(exitSoftware)
   }
 }

@@ -7,7 +7,8 @@ import type { Sample } from '../installation/sample.ts'
 import { open, serve } from './serve.ts'
 
 export async function tryIt(): Promise<void> {
-  const config = readConfig(process.env, { logLevel: 'warn' })
+  // The engine to try it with runs on the same machine.
+  const config = { ...readConfig(process.env, { logLevel: 'warn' }), allowLoopback: true }
   const serving = await open(config, { mayCreateKeys: true })
   const sample = serving.app.isNew ? await serving.app.database.write('createSample', {}, 'initialize') : undefined
   const file = join(config.dataFolder, 'sample.env')
@@ -56,6 +57,7 @@ function welcome(url: string, file: string, isFirst: boolean): string {
   return `
 Penstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C
 ${isFirst ? 'A sample organization was made; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
+${loopbackNotice}
 
 Change the role of a member:
 ${call('PATCH', 'members/$USER_ID', '{"role": "admin"}')}
@@ -69,5 +71,9 @@ ${call('PATCH', 'services/$SERVICE_ID/pipes/$KAFKA_PIPE_ID', '{"name": "orders (
 }
 
 function plainWelcome(url: string): string {
-  return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe store has data already; no sample was made.\n`
+  return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe store has data already; no sample was made.\n${loopbackNotice}\n`
 }
+
+const loopbackNotice =
+  'This mode lets Penstock connect to programs on this machine (PENSTOCK_ALLOW_LOOPBACK=true): a ClickHouse at ' +
+  '127.0.0.1:8123 makes the sample service "running".'

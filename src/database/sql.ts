@@ -52,6 +52,11 @@ export function statement<Values extends SqlValues, Row = never>(text: string): 
 /** What a store works with: a read connection, or the transaction of one write. */
 export interface Sql {
   readonly dialect: Dialect
+  /**
+   * What has been read in the present snapshot, for a reader that has snapshots: as long as one lasts, the same question has
+   * the same answer. Ask for it anew each time; it never outlives its snapshot.
+   */
+  readonly memo?: Map<string, unknown>
   all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]>
   first<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row | undefined>
   /** For every statement that changes something. Returns how many rows were changed. */

@@ -8,9 +8,19 @@ export class SqliteReader implements Sql {
   readonly dialect = 'sqlite'
   readonly #connection: SqliteConnection
   #snapshot: NodeJS.Immediate | undefined
+  #memo = new Map<string, unknown>()
 
   constructor(file: string) {
     this.#connection = new SqliteConnection(file, { readOnly: true })
+  }
+
+  get memo(): Map<string, unknown> {
+    try {
+      this.#openSnapshot()
+      return this.#memo
+    } catch (error) {
+      throw this.#explain(error)
+    }
   }
 
   async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
@@ -42,8 +52,7 @@ export class SqliteReader implements Sql {
   endSnapshot(): void {
     if (!this.#snapshot) return
     clearImmediate(this.#snapshot)
-    this.#snapshot = undefined
-    this.#connection.endRead()
+    this.#end()
   }
 
   close(): void {
@@ -58,9 +67,12 @@ export class SqliteReader implements Sql {
   #openSnapshot(): void {
     if (this.#snapshot) return
     this.#connection.beginRead()
-    this.#snapshot = setImmediate(() => {
-      this.#snapshot = undefined
-      this.#connection.endRead()
-    })
+    this.#snapshot = setImmediate(() => this.#end())
+  }
+
+  #end(): void {
+    this.#snapshot = undefined
+    if (this.#memo.size > 0) this.#memo = new Map()
+    this.#connection.endRead()
   }
 }

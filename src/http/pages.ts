@@ -5,7 +5,8 @@ import { problems } from '../lib/problem.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 export interface PageParts {
-  document: Record<string, unknown>
+  /** The OpenAPI document; made when first asked for, because most processes never are. */
+  document(): Promise<Record<string, unknown>>
   /** False while shutting down; rejects when the database does not answer. */
   ready(): Promise<boolean>
   metrics(): string
@@ -37,14 +38,17 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
   })
   page('/metrics', (reply) => send(reply, 'text/plain; version=0.0.4; charset=utf-8', parts.metrics()))
 
-  const documentText = JSON.stringify(parts.document, null, 2)
-  page('/v1', (reply) => send(reply, json, documentText))
+  let documentText: string | undefined
+  page('/v1', async (reply) => {
+    documentText ??= JSON.stringify(await parts.document(), null, 2)
+    return send(reply, json, documentText)
+  })
 
-  // Loaded and rendered when first asked for: most processes never serve them.
+  // Loaded and rendered when first asked for, too.
   const pages = () => import('./reference.ts')
   let reference: string | undefined
   page('/docs', async (reply) => {
-    reference ??= (await pages()).referencePage(parts.document as never)
+    reference ??= (await pages()).referencePage((await parts.document()) as never)
     return send(reply, html, reference)
   })
   page('/', (reply) => reply.redirect('/docs'))

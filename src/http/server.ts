@@ -102,6 +102,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     exposeHeadRoutes: false,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.urlBytes, querystringParser: parseQuery },
+    // Shapes are checked by ourselves; the framework's own compilers would only take memory.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       admitToState(request)
@@ -375,6 +377,10 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
 
   return server
+}
+
+function noCompiler(): never {
+  throw new Error('routes have no schemas of their own')
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {

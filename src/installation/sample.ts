@@ -1,5 +1,6 @@
 // The organization that the try-it mode shows: two people, a service, and a stopped pipe of each kind with every field of its
-// shape filled in, so that every field can be seen and changed. Hosts end in `.example` and resolve to nothing.
+// shape filled in, so that every field can be seen and changed. The engine is looked for on this machine; all
+// other hosts end in `.example` and resolve to nothing.
 import type { WriteContext } from '../database/database.ts'
 import { newKey } from '../keys/key.ts'
 import { insertKey } from '../keys/store.ts'
@@ -10,6 +11,7 @@ import type { SourceKindName, StoredPipe } from '../pipes/pipe.ts'
 import { pipeExample } from '../pipes/pipe-example.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { insertPipe, sealSecrets } from '../pipes/store.ts'
+import { passwordPlace } from '../services/service.ts'
 import { insertService } from '../services/store.ts'
 import { initialize } from './initialize.ts'
 
@@ -60,6 +62,12 @@ export async function createSample(
     name: 'analytics',
     provider: 'aws',
     region: 'us-east-1',
+    // A ClickHouse on this machine, as it comes: started beside the try-it mode, the service says that it runs.
+    endpoint: {
+      url: 'http://127.0.0.1:8123',
+      username: 'default',
+      sealedPassword: vault.seal('', passwordPlace({ id: serviceId, organizationId })),
+    },
     now,
   })
 

@@ -1,12 +1,18 @@
-// API keys: how they are made, hashed and checked. The secret is shown once and stored only as a hash that needs the
-// installation's pepper, so that whoever can write to the database still cannot plant a key.
+// API keys: how they look, how they are made, hashed and checked. The secret is shown once and stored only as a hash that
+// needs the installation's pepper, so that whoever can write to the database still cannot plant a key.
 import { timingSafeEqual } from 'node:crypto'
-import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
+import type { Sql } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
 import { randomBase62, toBase62 } from '../lib/id.ts'
+import { type FieldProblem, notFound, Problem } from '../lib/problem.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
+import { MemberRole } from '../members/member.ts'
+import { idParameter, OrganizationPath } from '../organizations/organization.ts'
+import { IpAccess, NewIpAccessList } from './ip-access.ts'
+import { findStoredKey, type StoredKey } from './store.ts'
 
 const keyIdLength = 20
 const secretPrefix = 'pst_'
@@ -14,12 +20,103 @@ const secretPrefix = 'pst_'
 const secretLength = 43
 const checksumLength = 6
 
-export interface IpAccess {
-  /** An address or a CIDR range. */
-  source: string
-  description: string
+export const KeyPath = Type.Object({
+  ...OrganizationPath,
+  keyId: idParameter('The `id` of the key, which is not what it signs in with.'),
+})
+
+const KeyState = Type.Enum(['enabled', 'disabled'], { description: 'A disabled key is refused.' })
+const KeyRoles = Type.Array(MemberRole, { minItems: 1, maxItems: 1, description: 'Exactly one role.' })
+const KeyName = { description: 'To tell keys apart.' }
+const NewKeyName = Type.String({ ...KeyName, minLength: 1, maxLength: 255 })
+const moment = (description: string) => nullable(Type.String({ format: 'date-time', description }))
+const NewExpiry = nullable(
+  Type.String({
+    format: 'date-time',
+    maxLength: 64,
+    description: 'The key is refused from then on; `null` means never.',
+  }),
+)
+
+export const Key = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'What paths name the key by.' }),
+    keyId: Type.String({ description: 'What the key signs in with as user name: 20 characters.' }),
+    name: Type.String(KeyName),
+    roles: Type.Array(MemberRole),
+    state: KeyState,
+    expireAt: moment('The key is refused from then on; `null` means never.'),
+    ipAccessList: Type.Array(IpAccess, { description: 'Where the key may be used from; empty means everywhere.' }),
+    createdAt: Type.String({ format: 'date-time' }),
+    usedAt: moment('When the key was last used, to the minute; `null` means never.'),
+    keySuffix: Type.String({ description: 'The last four characters of the secret.' }),
+    previousSecretValidUntil: moment(
+      'Until when the secret from before the last rotation is good, or was; `null` when it ended with the rotation.',
+    ),
+  },
+  { $id: 'Key', additionalProperties: false },
+)
+export type Key = Static<typeof Key>
+
+export const KeyCreate = Type.Object(
+  {
+    name: NewKeyName,
+    roles: KeyRoles,
+    state: Type.Optional({ ...KeyState, default: 'enabled' }),
+    expireAt: Type.Optional(NewExpiry),
+    ipAccessList: Type.Optional(NewIpAccessList),
+  },
+  { $id: 'KeyCreate', additionalProperties: false },
+)
+
+export const KeyPatch = Type.Object(
+  {
+    name: Type.Optional(NewKeyName),
+    roles: Type.Optional(KeyRoles),
+    state: Type.Optional(KeyState),
+    expireAt: Type.Optional(NewExpiry),
+    ipAccessList: Type.Optional(NewIpAccessList),
+    // A key that was read, edited and is sent back as a whole has been used meanwhile, at least for that.
+    usedAt: Type.Optional(
+      nullable(
+        Type.String({
+          format: 'date-time',
+          maxLength: 64,
+          description: 'Ignored: it changes by itself with every use.',
+        }),
+      ),
+    ),
+  },
+  { $id: 'KeyPatch', additionalProperties: false },
+)
+
+/** The answer that has the secret: the only one there is. */
+export const KeyWithSecret = Type.Object(
+  {
+    key: Key,
+    keyId: Type.String({ description: 'The user name to sign in with.' }),
+    keySecret: Type.String({ description: 'The password to sign in with. Shown only in this answer: keep it now.' }),
+  },
+  { $id: 'KeyWithSecret', additionalProperties: false },
+)
+
+export const keyExample: Key = {
+  id: '3f0a5c1e-9b7d-4e62-8a41-6d2c9e5b7f10',
+  keyId: 'q7RkT2mXw9LcB4nZs6Vd',
+  name: 'deployments',
+  roles: ['developer'],
+  state: 'enabled',
+  expireAt: '2099-12-31T00:00:00.000Z',
+  ipAccessList: [{ source: '203.0.113.0/24', description: 'build servers' }],
+  createdAt: '2026-03-02T09:15:00.000Z',
+  usedAt: null,
+  keySuffix: '0kQz',
+  previousSecretValidUntil: null,
 }
 
+export const keySecretExample = 'pst_<43 random characters><6 of a checksum>'
+
+/** A key as authentication needs it. */
 export interface ApiKey {
   /** The record's id. */
   id: string
@@ -27,29 +124,35 @@ export interface ApiKey {
   keyId: string
   organizationId: string
   secretHash: string
+  /** Of the secret from before the last rotation, good until `previousValidUntil`. */
+  previousSecretHash: string | null
+  previousValidUntil: string | null
   role: Role
   state: 'enabled' | 'disabled'
   expireAt: string | null
-  ipAccessList: IpAccess[]
+  /** JSON text, as `addressAllowed` takes it. */
+  ipAccessList: string
 }
 
-export interface NewKey {
-  keyId: string
+export interface NewSecret {
   secret: Secret
   secretHash: string
   /** The last four characters, to tell keys apart. */
   keySuffix: string
 }
 
+export interface NewKey extends NewSecret {
+  keyId: string
+}
+
 export function newKey(vault: Vault): NewKey {
+  return { keyId: randomBase62(keyIdLength), ...newSecret(vault) }
+}
+
+export function newSecret(vault: Vault): NewSecret {
   const random = randomBase62(secretLength)
   const secret = `${secretPrefix}${random}${toBase62(crc32(random), checksumLength)}`
-  return {
-    keyId: randomBase62(keyIdLength),
-    secret: new Secret(secret),
-    secretHash: hashSecret(vault, secret),
-    keySuffix: secret.slice(-4),
-  }
+  return { secret: new Secret(secret), secretHash: hashSecret(vault, secret), keySuffix: secret.slice(-4) }
 }
 
 /** Whether this can be the id of a key at all. */
@@ -61,28 +164,46 @@ export function hashSecret(vault: Vault, secret: string): string {
   return vault.fingerprint('api-key', secret)
 }
 
-// Of a secret that nobody can send: compared with when the key id is unknown, so that both answers take the same time.
+// Of a secret that nobody can send: compared with when there is no such key or no previous secret, so that all answers take
+// the same time.
 const nobodysHash = 'f'.repeat(64)
 
 /**
- * Whether the secret with this hash opens this key now. Unknown, wrong, disabled and expired are one and the same answer,
- * reached by the same steps.
+ * Whether the secret with this hash opens this key now. Unknown, wrong, disabled, expired and rotated are one and the same
+ * answer, reached by the same steps.
  */
 export function keyOpens(key: ApiKey | undefined, secretHash: string): boolean {
-  const matches = timingSafeEqual(Buffer.from(secretHash), Buffer.from(key?.secretHash ?? nobodysHash))
-  const expired = key?.expireAt != null && key.expireAt <= new Date().toISOString()
+  const now = new Date().toISOString()
+  const sent = Buffer.from(secretHash)
+  const isCurrent = timingSafeEqual(sent, Buffer.from(key?.secretHash ?? nobodysHash))
+  const isPrevious = timingSafeEqual(sent, Buffer.from(key?.previousSecretHash ?? nobodysHash))
+  const previousIsValid = key?.previousValidUntil != null && now < key.previousValidUntil
+  const matches = isCurrent || (isPrevious && previousIsValid)
+  const expired = key?.expireAt != null && key.expireAt <= now
   return matches && key?.state === 'enabled' && !expired
 }
 
-/** Whether the list lets this address in; an empty list lets everyone in. */
-export function addressAllowed(list: IpAccess[], address: string): boolean {
-  if (list.length === 0) return true
-  const allowed = new BlockList()
-  for (const { source } of list) {
-    const [network, prefix] = source.split('/')
-    const family = isIP(network!) === 6 ? 'ipv6' : 'ipv4'
-    if (prefix === undefined) allowed.addAddress(network!, family)
-    else allowed.addSubnet(network!, Number(prefix), family)
-  }
-  return allowed.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+export async function loadKey(sql: Sql, organizationId: string, id: string): Promise<StoredKey> {
+  const stored = await findStoredKey(sql, organizationId, id)
+  if (!stored) throw notFound(`key ${id} was not found in organization ${organizationId}`)
+  return stored
+}
+
+/** The same moment in the form that all our moments have, so that comparing the texts compares the moments. */
+export function readExpiry(sent: string | null, problems: FieldProblem[]): string | null {
+  if (sent === null) return null
+  const expireAt = new Date(sent).toISOString()
+  // With its offset taken off it may lie in a year that is not written with four digits.
+  if (expireAt.length === '2026-01-31T12:00:00.000Z'.length) return expireAt
+  const detail = `expireAt must be a moment of the years 0000 to 9999 in UTC, not ${JSON.stringify(sent)}`
+  problems.push({ path: 'expireAt', detail })
+  return null
+}
+
+/** A key that shut itself out could not be opened again by whoever holds only this one. */
+export function ownKey(id: string, cannot: string[]): Problem {
+  return new Problem(
+    'own_key',
+    `this request was made with key ${id} itself, which cannot ${cannot.join(' or ')}; use another admin key`,
+  )
 }

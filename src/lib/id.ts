@@ -44,3 +44,14 @@ export function newTimeOrderedId(nowMs = Date.now()): string {
   const random = randomUUID()
   return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, '0')}-${random.slice(19)}`
 }
+
+/** The millisecond that a time-ordered id was made in; 0 for text that is none. */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) || 0
+}
+
+/** Not above any time-ordered id of this millisecond or a later one, and above all earlier ones. */
+export function firstIdAt(ms: number): string {
+  const time = Math.min(Math.max(ms, 0), 0xffff_ffff_ffff).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
+}

@@ -13,7 +13,8 @@ function seriesKey(labels: Labels): string {
   return key
 }
 
-function seriesName(name: string, labels: Labels, extra?: string): string {
+/** A series with its labels, escaped as the format wants. */
+export function seriesName(name: string, labels: Labels, extra?: string): string {
   const parts = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(String(value))}"`)
   if (extra) parts.push(extra)
   return parts.length > 0 ? `${name}{${parts.join(',')}}` : name

@@ -61,6 +61,18 @@ export const problems = {
     help: '`validateSamples` was asked for and the source could not be validated. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
     example: 'source.validateSamples: samples of a kafka source cannot be validated yet; send false or leave it out',
   },
+  pipe_already_running: {
+    status: 400,
+    title: 'The pipe runs already',
+    help: '`start` is for a pipe that is stopped, paused, completed or failed. This one runs, is on its way to, or has not quite stopped yet.',
+    example: 'pipe is already running',
+  },
+  pipe_cannot_resync: {
+    status: 400,
+    title: 'The pipe cannot be resynced',
+    help: '`resync` is for a postgres pipe that runs. Start the pipe first; a pipe of another kind has nothing to resync.',
+    example: 'a kafka pipe cannot be resynced; only postgres pipes can',
+  },
   unusual_endpoint_id: {
     status: 400,
     title: 'The id does not look like one of the provider',
@@ -98,6 +110,13 @@ export const problems = {
     help: 'There is nothing with this id in the organization of the key. What belongs to another organization is answered in the same way.',
     example: 'pipe 4f6f2d7e-58a5-4e6c-9d5e-0d6d1f3c2b1a was not found in service 9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00',
   },
+  private_endpoints_not_configured: {
+    status: 404,
+    title: 'No private endpoint service is set for the region',
+    help: 'What a private endpoint must be connected to is set by the operator of this Penstock, per provider and region, in `PENSTOCK_PRIVATE_ENDPOINT_SERVICES`. Ask the operator to add the provider and region of the service.',
+    example:
+      'this Penstock has no private endpoint service for aws/eu-west-1; its operator must add one to PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
+  },
   method_not_allowed: {
     status: 405,
     title: 'The method is not offered here',
@@ -110,6 +129,32 @@ export const problems = {
     help: 'The member is the only admin of the organization and cannot stop being one. Make another member an admin first.',
     example:
       'member 7c9e6679-7425-40de-944b-e07fc1f90ae7 is the only admin of organization 1b4e28ba-2fa1-41d2-883f-0016d3cca427; make another member an admin first',
+  },
+  already_member: {
+    status: 409,
+    title: 'The person is a member already',
+    help: 'The organization has a member with this email address. Nobody needs an invitation to where they are; change the role of the member instead.',
+    example: 'amara.okafor@northwind.example is already a member of organization 1b4e28ba-2fa1-41d2-883f-0016d3cca427',
+  },
+  invitation_exists: {
+    status: 409,
+    title: 'The person has been invited already',
+    help: 'There is an invitation of this email address that has not expired. The link of an invitation is shown once; to send a new one, delete the invitation and create another.',
+    example:
+      'noor.haddad@northwind.example has been invited already, until 2026-11-09T16:40:09.120Z; to send a new link, delete invitation b2f7c9d4-1e5a-4c38-9f06-7a8d3e2c5b41 first',
+  },
+  own_key: {
+    status: 409,
+    title: 'A key cannot shut itself out',
+    help: 'The request was made with the very key that it would delete, disable, demote or expire, or whose IP access list would no longer have the address of the request. Use another key with the role `admin`. A key may rotate itself.',
+    example:
+      'this request was made with key 3f0a5c1e-9b7d-4e62-8a41-6d2c9e5b7f10 itself, which cannot disable itself; use another admin key',
+  },
+  service_has_pipes: {
+    status: 409,
+    title: 'The service has pipes',
+    help: 'A service cannot be deleted while pipes fill its tables. Delete its pipes first.',
+    example: 'service 9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00 has 4 pipes; delete them first',
   },
   private_endpoint_exists: {
     status: 409,

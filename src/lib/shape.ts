@@ -380,7 +380,7 @@ function isCalendarDay(day: string): boolean {
 }
 
 /** The known name that was most likely meant: at most two typing errors away, whatever the case of its letters. */
-function nearest(name: string, known: string[]): string | undefined {
+export function nearest(name: string, known: string[]): string | undefined {
   let best: string | undefined
   let bestDistance = 3
   for (const candidate of known) {

@@ -1,6 +1,6 @@
 import { operation } from '../http/operation.ts'
-import { Member, MemberPath, memberExample, memberNotFound } from './member.ts'
-import { findMember, versionOf } from './store.ts'
+import { loadMember, Member, MemberPath, memberExample } from './member.ts'
+import { versionOf } from './store.ts'
 
 export const getMember = operation({
   id: 'getMember',
@@ -16,8 +16,7 @@ export const getMember = operation({
   problems: [],
   example: { summary: 'A developer', result: memberExample },
   async run({ sql }, { params }) {
-    const stored = await findMember(sql, params.organizationId, params.userId)
-    if (!stored) throw memberNotFound(params.organizationId, params.userId)
+    const stored = await loadMember(sql, params.organizationId, params.userId)
     return { result: stored.member, version: versionOf(stored) }
   },
 })

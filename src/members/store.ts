@@ -1,5 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
+import type { Page } from '../lib/page.ts'
 import type { Member } from './member.ts'
 
 export interface StoredMember {
@@ -30,6 +31,15 @@ const memberColumns = `members.user_id, users.name, users.email, members.role, m
 const findStatement = statement<{ organizationId: string; userId: string }, MemberRow>(
   `SELECT ${memberColumns} WHERE members.organization_id = :organizationId AND members.user_id = :userId`,
 )
+const listStatement = statement<{ organizationId: string; at: string; id: string; rows: number }, MemberRow>(
+  `SELECT ${memberColumns} WHERE members.organization_id = :organizationId
+     AND (members.joined_at, members.user_id) < (:at, :id)
+   ORDER BY members.joined_at DESC, members.user_id DESC LIMIT :rows`,
+)
+const findByEmailStatement = statement<{ organizationId: string; email: string }, { user_id: string }>(
+  `SELECT members.user_id FROM users JOIN members ON members.user_id = users.id
+   WHERE users.email = :email AND members.organization_id = :organizationId`,
+)
 const adminCountStatement = statement<{ organizationId: string }, { admin_count: number }>(
   'SELECT admin_count FROM organizations WHERE id = :organizationId',
 )
@@ -38,6 +48,9 @@ const countAdminsStatement = statement<{ organizationId: string; more: number }>
 )
 const updateRoleStatement = statement<{ organizationId: string; userId: string; role: Role }>(
   `UPDATE members SET role = :role, version = version + 1 WHERE organization_id = :organizationId AND user_id = :userId`,
+)
+const deleteStatement = statement<{ organizationId: string; userId: string }>(
+  'DELETE FROM members WHERE organization_id = :organizationId AND user_id = :userId',
 )
 const insertUserStatement = statement<{ id: string; name: string; email: string; now: string }>(
   'INSERT INTO users (id, name, email, created_at) VALUES (:id, :name, :email, :now)',
@@ -49,12 +62,21 @@ const insertMemberStatement = statement<{ organizationId: string; userId: string
 export async function findMember(sql: Sql, organizationId: string, userId: string): Promise<StoredMember | undefined> {
   const row = await sql.first(findStatement, { organizationId, userId })
   if (!row) return undefined
-  const { user_id, name, email, role, joined_at } = row
-  return {
-    member: { userId: user_id, name, email, role, joinedAt: joined_at },
-    memberVersion: row.member_version,
-    userVersion: row.user_version,
-  }
+  return { member: memberOf(row), memberVersion: row.member_version, userVersion: row.user_version }
+}
+
+/** The newest first. */
+export async function listMemberRows(
+  sql: Sql,
+  organizationId: string,
+  { rows, after: [at, id] }: Page,
+): Promise<Member[]> {
+  return (await sql.all(listStatement, { organizationId, at, id, rows })).map(memberOf)
+}
+
+/** The email in lower case, as emails are stored. */
+export async function isMember(sql: Sql, organizationId: string, email: string): Promise<boolean> {
+  return (await sql.first(findByEmailStatement, { organizationId, email })) !== undefined
 }
 
 /** Holds only as long as the organization is locked, as it is in every write. */
@@ -74,11 +96,18 @@ export async function updateRole(
   return { ...stored, member: { ...stored.member, role }, memberVersion: stored.memberVersion + 1 }
 }
 
+/** Call with the organization locked. The user stays: others may have the same one as a member. */
+export async function removeMember(sql: Sql, organizationId: string, { userId, role }: Member): Promise<void> {
+  await sql.run(deleteStatement, { organizationId, userId })
+  if (role === 'admin') await sql.run(countAdminsStatement, { organizationId, more: -1 })
+}
+
+/** People are found by their email: it is stored in lower case. */
 export async function insertUser(
   sql: Sql,
   user: { id: string; name: string; email: string; now: string },
 ): Promise<void> {
-  await sql.run(insertUserStatement, user)
+  await sql.run(insertUserStatement, { ...user, email: user.email.toLowerCase() })
 }
 
 export async function insertMember(
@@ -88,4 +117,8 @@ export async function insertMember(
   await sql.run(insertMemberStatement, member)
   const { organizationId, role } = member
   if (role === 'admin') await sql.run(countAdminsStatement, { organizationId, more: 1 })
+}
+
+function memberOf({ user_id, name, email, role, joined_at }: MemberRow): Member {
+  return { userId: user_id, name, email, role, joinedAt: joined_at }
 }

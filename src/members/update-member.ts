@@ -1,7 +1,6 @@
 import { operation } from '../http/operation.ts'
-import { Problem } from '../lib/problem.ts'
-import { Member, MemberPatch, MemberPath, memberExample, memberNotFound } from './member.ts'
-import { findMember, hasOneAdmin, updateRole, versionOf } from './store.ts'
+import { keepAnAdmin, loadMember, Member, MemberPatch, MemberPath, memberExample } from './member.ts'
+import { findMember, updateRole, versionOf } from './store.ts'
 
 export const updateMember = operation({
   id: 'updateMember',
@@ -30,18 +29,12 @@ export const updateMember = operation({
   },
   async run({ sql, requireVersion, record }, { params, body }) {
     const { organizationId, userId } = params
-    const stored = await findMember(sql, organizationId, userId)
-    if (!stored) throw memberNotFound(organizationId, userId)
+    const stored = await loadMember(sql, organizationId, userId)
     requireVersion(versionOf(stored))
 
     const { role } = stored.member
     if (body.role === role) return { result: stored.member, version: versionOf(stored) }
-    if (role === 'admin' && (await hasOneAdmin(sql, organizationId))) {
-      throw new Problem(
-        'last_admin',
-        `member ${userId} is the only admin of organization ${organizationId}; make another member an admin first`,
-      )
-    }
+    await keepAnAdmin(sql, organizationId, stored.member)
     const changed = await updateRole(sql, organizationId, stored, body.role)
     record({ type: 'member', id: userId }, [{ field: 'role', from: role, to: body.role }])
     return { result: changed.member, version: versionOf(changed) }

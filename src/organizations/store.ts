@@ -1,19 +1,80 @@
 import { type Sql, statement } from '../database/sql.ts'
+import { timeOfId } from '../lib/id.ts'
 
-const lockStatement = statement<{ id: string }, { id: string }>(
-  'SELECT id FROM organizations WHERE id = :id FOR UPDATE',
+const lockStatement = statement<{ id: string }, { sealed_up_to: string }>(
+  'SELECT sealed_up_to FROM organizations WHERE id = :id FOR UPDATE',
+)
+const newestSealedStatement = statement<Record<string, never>, { newest: string | null }>(
+  'SELECT max(sealed_up_to) AS newest FROM organizations',
+)
+const markSealedStatement = statement<{ id: string; lastActivityId: string }>(
+  'UPDATE organizations SET sealed_up_to = :lastActivityId WHERE id = :id',
+)
+const findSealedStatement = statement<{ id: string }, { sealed_up_to: string }>(
+  'SELECT sealed_up_to FROM organizations WHERE id = :id',
+)
+const listIdsStatement = statement<{ after: string; rows: number }, { id: string }>(
+  'SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :rows',
+)
+const findStatement = statement<{ id: string }, { id: string; name: string; created_at: string; version: number }>(
+  'SELECT id, name, created_at, version FROM organizations WHERE id = :id',
+)
+const renameStatement = statement<{ id: string; name: string }>(
+  'UPDATE organizations SET name = :name, version = version + 1 WHERE id = :id',
 )
 const insertStatement = statement<{ id: string; name: string; now: string }>(
   'INSERT INTO organizations (id, name, created_at) VALUES (:id, :name, :now)',
 )
 
+/** On SQLite, in the one thread that writes: no activity of a later millisecond has been sealed, in any organization. */
+let newestSealedMs: number | undefined
+
 /**
  * Holds the organization until the transaction ends. Every write of an organization takes this lock first: looking and then
  * changing without it leaves organizations without an admin when two changes race, and writes that lock rows in different
  * orders would deadlock. On SQLite the one writer holds everything already.
+ *
+ * Returns a millisecond such that an activity of any later one comes after all that are sealed in this organization.
+ * On SQLite nothing has to be read for it, as long as the clock is ahead of every seal.
  */
-export async function lockOrganization(sql: Sql, id: string): Promise<void> {
-  if (sql.dialect === 'postgres') await sql.first(lockStatement, { id })
+export async function lockOrganization(sql: Sql, id: string): Promise<number> {
+  if (sql.dialect === 'sqlite') {
+    newestSealedMs ??= timeOfId((await sql.first(newestSealedStatement, {}))?.newest ?? '')
+    if (newestSealedMs < Date.now()) return newestSealedMs
+  }
+  return timeOfId((await sql.first(lockStatement, { id }))?.sealed_up_to ?? '')
+}
+
+/** Call with the organization locked, in the transaction that writes the seal. */
+export async function markSealed(sql: Sql, id: string, lastActivityId: string): Promise<void> {
+  await sql.run(markSealedStatement, { id, lastActivityId })
+  if (newestSealedMs !== undefined) newestSealedMs = Math.max(newestSealedMs, timeOfId(lastActivityId))
+}
+
+/** The newest activity that a seal covers; empty when there is none yet, undefined when there is no such organization. */
+export async function findSealedUpTo(sql: Sql, id: string): Promise<string | undefined> {
+  return (await sql.first(findSealedStatement, { id }))?.sealed_up_to
+}
+
+/** In the order of the ids, those after one of them. */
+export async function listOrganizationIds(sql: Sql, after: string, rows: number): Promise<string[]> {
+  return (await sql.all(listIdsStatement, { after, rows })).map(({ id }) => id)
+}
+
+export interface StoredOrganization {
+  id: string
+  name: string
+  createdAt: string
+  version: number
+}
+
+export async function findOrganization(sql: Sql, id: string): Promise<StoredOrganization | undefined> {
+  const row = await sql.first(findStatement, { id })
+  return row && { id: row.id, name: row.name, createdAt: row.created_at, version: row.version }
+}
+
+export async function renameOrganization(sql: Sql, id: string, name: string): Promise<void> {
+  await sql.run(renameStatement, { id, name })
 }
 
 export async function insertOrganization(

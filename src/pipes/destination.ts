@@ -1,8 +1,10 @@
-// Where a pipe writes: the table, its columns, and which field of the source fills which column.
+// Where a pipe writes: the table, its columns, and which field of the source fills which column. A postgres pipe writes to
+// the tables of its mappings instead, and has a database only.
 
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
+import { fieldProblem } from './pipe-source.ts'
 
 const Column = Type.Object(
   {
@@ -23,38 +25,52 @@ export const Columns = Type.Array(Column, {
   description: 'All columns of the table; a new list replaces the old one.',
 })
 
+const ColumnName = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
+const ColumnNames = (description: string) =>
+  Type.Array(ColumnName('A column of the destination.'), { maxItems: 2000, uniqueItems: true, description })
+const Expression = (description: string) => Type.String({ minLength: 1, maxLength: 1024, description })
+
 const TableDefinition = Type.Object(
   {
     engine: Type.Object(
       {
         type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null']),
-        columnIds: Type.Optional(
-          Type.Array(Type.String(), { description: 'Columns that a `SummingMergeTree` adds up.' }),
-        ),
-        versionColumnId: Type.Optional(
-          Type.String({ description: 'The column that tells a `ReplacingMergeTree` the newest row.' }),
-        ),
+        columnIds: Type.Optional(ColumnNames('Columns that a `SummingMergeTree` adds up.')),
+        versionColumnId: Type.Optional(ColumnName('The column that tells a `ReplacingMergeTree` the newest row.')),
       },
       { additionalProperties: false },
     ),
-    partitionBy: Type.Optional(Type.String()),
-    primaryKey: Type.Optional(Type.String()),
-    sortingKey: Type.Optional(Type.Array(Type.String())),
+    partitionBy: Type.Optional(Expression('Expression that makes the partitions.')),
+    primaryKey: Type.Optional(Expression('Expression of the primary key.')),
+    sortingKey: Type.Optional(ColumnNames('Columns by which the table is sorted.')),
   },
-  { additionalProperties: false },
+  { $id: 'TableDefinition', additionalProperties: false },
 )
 
+const Name = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
+const fixed = {
+  database: Name('Database of the service.'),
+  table: Type.Optional(Name('Table of the service. Not for postgres, whose mappings name the tables.')),
+  tableDefinition: Type.Optional(TableDefinition),
+}
+const managedTable = 'Whether Penstock creates and extends the table; then it needs `tableDefinition`.'
+
 export const Destination = Type.Object(
-  {
-    database: Type.String(),
-    table: Type.Optional(Type.String()),
-    managedTable: Type.Optional(Type.Boolean({ description: 'Whether Penstock creates and extends the table.' })),
-    columns: Columns,
-    tableDefinition: Type.Optional(TableDefinition),
-  },
+  { ...fixed, managedTable: Type.Optional(Type.Boolean({ description: managedTable })), columns: Columns },
   { $id: 'PipeDestination', additionalProperties: false },
 )
 export type Destination = Static<typeof Destination>
+
+export const DestinationCreate = Type.Object(
+  {
+    ...fixed,
+    managedTable: Type.Optional(Type.Boolean({ default: true, description: `${managedTable} Not for postgres.` })),
+    columns: Type.Optional(
+      Type.Array(Column, { maxItems: 2000, description: 'All columns of the table. Postgres pipes have none.' }),
+    ),
+  },
+  { $id: 'PipeDestinationCreate', additionalProperties: false },
+)
 
 export const FieldMappings = Type.Array(
   Type.Object(
@@ -68,31 +84,92 @@ export const FieldMappings = Type.Array(
 )
 export type FieldMappings = Static<typeof FieldMappings>
 
-/** What is wrong with the columns and mappings of a whole pipe. */
-export function destinationProblems(destination: Destination, fieldMappings: FieldMappings): FieldProblem[] {
+/** The destination of a new pipe. Reports what is wrong with the parts that no update can change. */
+export function newDestination(
+  kind: string | undefined,
+  created: Static<typeof DestinationCreate>,
+  problems: FieldProblem[],
+): Destination {
+  const { database, columns = [] } = created
+  if (kind === 'postgres') {
+    const unusable = (['table', 'managedTable', 'tableDefinition'] as const).filter((name) => name in created)
+    problems.push(...unusable.map((name) => fieldProblem(`destination.${name}`, `is ${notForPostgres}`)))
+    return { database, columns }
+  }
+  const destination = { managedTable: true, ...created, columns }
+  problems.push(...tableProblems(destination))
+  return destination
+}
+
+const notForPostgres = 'not for a postgres pipe: its table mappings say where the data goes'
+
+/** What is wrong with the columns and mappings of a whole pipe, new or changed. */
+export function destinationProblems(
+  kind: string | undefined,
+  destination: Destination,
+  fieldMappings: FieldMappings,
+): FieldProblem[] {
   const problems: FieldProblem[] = []
-  const report = (path: string, rest: string): void => {
-    problems.push({ path, detail: `${path} ${rest}` })
+  if (kind === 'postgres' && destination.table === undefined && destination.columns.length > 0) {
+    problems.push(fieldProblem('destination.columns', `are ${notForPostgres}`))
   }
   const columns = new Set<string>()
-  for (const [index, column] of destination.columns.entries()) {
-    if (columns.has(column.name)) {
-      report(
-        fieldPath(fieldPath('destination.columns', index), 'name'),
-        `repeats ${JSON.stringify(column.name)}: column names are unique`,
-      )
+  for (const [index, { name }] of destination.columns.entries()) {
+    if (columns.has(name)) {
+      const path = fieldPath(fieldPath('destination.columns', index), 'name')
+      problems.push(fieldProblem(path, `repeats ${JSON.stringify(name)}: column names are unique`))
     }
-    columns.add(column.name)
+    columns.add(name)
   }
   const filled = new Set<string>()
   for (const [index, { destinationField }] of fieldMappings.entries()) {
     const path = fieldPath(fieldPath('fieldMappings', index), 'destinationField')
-    if (!columns.has(destinationField)) {
-      report(path, `names ${JSON.stringify(destinationField)}, which is not one of the destination's columns`)
-    } else if (filled.has(destinationField)) {
-      report(path, `maps ${JSON.stringify(destinationField)} a second time: a column is mapped once`)
+    if (!columns.has(destinationField)) problems.push(unknownColumn(path, destinationField))
+    else if (filled.has(destinationField)) {
+      const rest = `maps ${JSON.stringify(destinationField)} a second time: a column is mapped once`
+      problems.push(fieldProblem(path, rest))
     }
     filled.add(destinationField)
   }
   return problems
+}
+
+function unknownColumn(path: string, name: string): FieldProblem {
+  return fieldProblem(path, `names ${JSON.stringify(name)}, which is not one of the destination's columns`)
+}
+
+function tableProblems({ table, managedTable, columns, tableDefinition }: Destination): FieldProblem[] {
+  const problems = tableDefinition ? definitionProblems(tableDefinition, columns) : []
+  if (table === undefined) problems.push(fieldProblem('destination.table', 'is required'))
+  if (columns.length === 0) problems.push(fieldProblem('destination.columns', 'must have at least 1 item, not 0'))
+  if (managedTable === false && tableDefinition) {
+    problems.push(fieldProblem('destination.tableDefinition', 'is only for a managed table; managedTable is false'))
+  } else if (managedTable !== false && !tableDefinition) {
+    problems.push(fieldProblem('destination.tableDefinition', 'is required, because managedTable is true'))
+  }
+  return problems
+}
+
+function definitionProblems(
+  { engine, sortingKey = [] }: Static<typeof TableDefinition>,
+  columns: Destination['columns'],
+): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  const names = new Set(columns.map(({ name }) => name))
+  const path = 'destination.tableDefinition'
+  const { type, versionColumnId, columnIds = [] } = engine
+  if (versionColumnId !== undefined && type !== 'ReplacingMergeTree') {
+    const rest = `is only for a ReplacingMergeTree, not for a ${type}`
+    problems.push(fieldProblem(`${path}.engine.versionColumnId`, rest))
+  } else if (versionColumnId !== undefined && !names.has(versionColumnId)) {
+    problems.push(unknownColumn(`${path}.engine.versionColumnId`, versionColumnId))
+  }
+  if (columnIds.length > 0 && type !== 'SummingMergeTree') {
+    problems.push(fieldProblem(`${path}.engine.columnIds`, `is only for a SummingMergeTree, not for a ${type}`))
+  } else problems.push(...unknownColumns(`${path}.engine.columnIds`, columnIds, names))
+  return [...problems, ...unknownColumns(`${path}.sortingKey`, sortingKey, names)]
+}
+
+function unknownColumns(path: string, names: string[], columns: Set<string>): FieldProblem[] {
+  return names.flatMap((name, index) => (columns.has(name) ? [] : [unknownColumn(fieldPath(path, index), name)]))
 }

@@ -1,8 +1,7 @@
 import { operation } from '../http/operation.ts'
-import { loadService } from '../services/service.ts'
-import { Pipe, PipePath, pipeNotFound, showPipe } from './pipe.ts'
+import { loadPipe } from './change-pipe.ts'
+import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import { findPipe } from './store.ts'
 
 export const getPipe = operation({
   id: 'getPipe',
@@ -19,11 +18,7 @@ export const getPipe = operation({
   problems: [],
   example: { summary: 'A Kafka pipe', result: pipeExample },
   async run({ sql }, { params }) {
-    const pipe = await findPipe(sql, params)
-    if (!pipe) {
-      await loadService(sql, params.organizationId, params.serviceId)
-      throw pipeNotFound(params.serviceId, params.pipeId)
-    }
+    const pipe = await loadPipe(sql, params)
     return { result: showPipe(pipe), version: String(pipe.version) }
   },
 })

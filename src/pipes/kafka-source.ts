@@ -1,112 +1,65 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
-import { nullable, type Static, Type } from '../lib/schema.ts'
+import { brokersProblem, urlProblem } from './address.ts'
+import { KafkaSource, KafkaSourceCreate, KafkaSourcePatch } from './kafka-shapes.ts'
 import {
   authenticationAfter,
-  bringsSecret,
   bringsValue,
-  Credentials,
-  IamRole,
+  fieldProblem,
   mergeSecrets,
   missingSecretProblems,
+  type PipeSource,
   type SourceKind,
-  secretsOf,
 } from './pipe-source.ts'
 
-const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
-  description: 'Decides which credentials are needed.',
-})
-type Authentication = Static<typeof Authentication>
+type Authentication = KafkaSource['authentication']
 
-const CaCertificate = Type.String({
-  minLength: 1,
-  maxLength: 65_536,
-  pattern: '^\\s*(?:-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\\s]+-----END CERTIFICATE-----\\s*)+$',
-  patternHint: 'PEM: one or more "-----BEGIN CERTIFICATE-----" blocks',
-  description: 'PEM. Whether the certificate is good is checked by `validateSamples`.',
-})
+export const kafka: SourceKind<KafkaSource, KafkaSourceCreate, KafkaSourcePatch> = {
+  Shown: KafkaSource,
+  Create: KafkaSourceCreate,
+  Patch: KafkaSourcePatch,
 
-const ReversePrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
-  maxItems: 64,
-  description: 'Private ways to the brokers; a new list replaces the old one.',
-})
-
-const Shown = Type.Object(
-  {
-    type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka']),
-    authentication: Authentication,
-    brokers: Type.String({ description: '`host:port`, separated by commas.' }),
-    topics: Type.String({ description: 'Separated by commas.' }),
-    consumerGroup: Type.Optional(Type.String()),
-    format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent', 'Protobuf']),
-    caCertificate: Type.Optional(Type.String()),
-    iamRole: Type.Optional(Type.String()),
-    offset: Type.Optional(
-      Type.Object(
-        {
-          strategy: Type.Enum(['from_beginning', 'from_latest', 'from_timestamp']),
-          timestamp: Type.Optional(Type.String({ description: '`YYYY-MM-DDTHH:MM`, UTC.' })),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-    reversePrivateEndpointIds: Type.Optional(ReversePrivateEndpointIds),
-    schemaRegistry: Type.Optional(
-      Type.Object(
-        {
-          url: Type.String(),
-          authentication: Type.Optional(Type.Enum(['PLAIN'])),
-          caCertificate: Type.Optional(Type.String()),
-        },
-        { additionalProperties: false },
-      ),
-    ),
+  create({ credentials, schemaRegistry, ...fields }, pipeId, problems) {
+    const { credentials: registryLogin, ...registry } = schemaRegistry ?? {}
+    const authentication = registryLogin ? { authentication: 'PLAIN' as const } : {}
+    const source: PipeSource<KafkaSource> = {
+      shown: {
+        consumerGroup: `penstock-${pipeId}`,
+        offset: { strategy: 'from_beginning' },
+        ...fields,
+        ...(schemaRegistry ? { schemaRegistry: { ...authentication, ...registry, url: schemaRegistry.url } } : {}),
+      },
+      secrets: mergeSecrets({}, { credentials, schemaRegistry: registryLogin }),
+    }
+    problems.push(...addressProblems(source.shown), ...offsetProblems(source.shown), ...registryProblems(source))
+    return source
   },
-  { $id: 'KafkaSource', additionalProperties: false },
-)
-type Shown = Static<typeof Shown>
 
-const Patch = Type.Object(
-  {
-    authentication: Type.Optional(Authentication),
-    caCertificate: Type.Optional(nullable(CaCertificate)),
-    credentials: Type.Optional(nullable(Credentials)),
-    iamRole: Type.Optional(nullable(IamRole)),
-    reversePrivateEndpointIds: Type.Optional(nullable(ReversePrivateEndpointIds)),
-  },
-  { $id: 'KafkaSourcePatch', additionalProperties: false },
-)
-type Patch = Static<typeof Patch>
-
-export const kafka: SourceKind<Shown, Patch> = {
-  Shown,
-  Patch,
-
-  merge({ shown, secrets }, patch) {
-    const { credentials, ...fields } = patch
+  merge({ shown, secrets }, { credentials, ...fields }) {
     const merged = mergePatch(shown, fields)
-    if (!patch.authentication) {
-      const brought: Authentication[] = []
-      const usesIam = shown.authentication === 'IAM_ROLE' || shown.authentication === 'IAM_USER'
-      if (bringsSecret(credentials)) brought.push(usesIam ? 'PLAIN' : shown.authentication)
-      if (bringsValue(patch.iamRole, shown.iamRole)) brought.push('IAM_ROLE')
-      merged.authentication = authenticationAfter(shown.authentication, brought)!
-    }
-    return {
-      shown: merged,
-      secrets: secretsOf({ ...secrets, credentials: mergeSecrets(secrets.credentials, credentials) }),
-    }
+    const inUse = shown.authentication
+    // Three mechanisms take a user name and a password: the one in use stays.
+    const byLogin: Authentication = inUse === 'IAM_ROLE' || inUse === 'IAM_USER' ? 'PLAIN' : inUse
+    const brings = (...names: (keyof NonNullable<typeof credentials>)[]): boolean =>
+      names.some((name) => credentials?.[name] !== undefined)
+    merged.authentication = authenticationAfter(inUse, fields.authentication, [
+      brings('username', 'password') && byLogin,
+      brings('accessKeyId', 'secretKey') && 'IAM_USER',
+      brings('certificate', 'privateKey') && 'MUTUAL_TLS',
+      // What this type of Kafka cannot use is kept, but switches nothing.
+      brings('connectionString') && shown.type === 'azureeventhub' && byLogin,
+      bringsValue(fields.iamRole, shown.iamRole) && 'IAM_ROLE',
+    ])!
+    return { shown: merged, secrets: mergeSecrets(secrets, { credentials }) }
   },
 
   problems({ shown, secrets }) {
-    const path = 'source.kafka.credentials'
     const because = `authentication is ${shown.authentication}`
     const need = (...names: string[]): FieldProblem[] =>
-      missingSecretProblems(path, secrets.credentials, names, because)
+      missingSecretProblems('source.kafka.credentials', secrets.credentials, names, because)
     switch (shown.authentication) {
       case 'IAM_ROLE':
-        if (shown.iamRole) return []
-        return [{ path: 'source.kafka.iamRole', detail: `source.kafka.iamRole is required, because ${because}` }]
+        return shown.iamRole ? [] : [fieldProblem('source.kafka.iamRole', `is required, because ${because}`)]
       case 'IAM_USER':
         return need('accessKeyId', 'secretKey')
       case 'MUTUAL_TLS':
@@ -118,4 +71,51 @@ export const kafka: SourceKind<Shown, Patch> = {
           : need('username', 'password')
     }
   },
+}
+
+const topicName = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/
+
+function addressProblems({ brokers, topics }: KafkaSource): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  const rest = brokersProblem(brokers)
+  if (rest) problems.push(fieldProblem('source.kafka.brokers', rest))
+  const wrong = topics.split(',').find((topic) => !topicName.test(topic))
+  if (wrong !== undefined) {
+    const must = 'must be names of topics, separated by commas and nothing else'
+    problems.push(fieldProblem('source.kafka.topics', `${must}, but has ${JSON.stringify(wrong)}`))
+  }
+  return problems
+}
+
+function offsetProblems({ offset }: KafkaSource): FieldProblem[] {
+  if (!offset) return []
+  const { strategy, timestamp } = offset
+  const path = 'source.kafka.offset.timestamp'
+  if (strategy !== 'from_timestamp') {
+    return timestamp === undefined ? [] : [fieldProblem(path, `is only for from_timestamp; strategy is ${strategy}`)]
+  }
+  if (timestamp === undefined) return [fieldProblem(path, 'is required, because strategy is from_timestamp')]
+  return isMoment(timestamp) ? [] : [fieldProblem(path, `must be a moment that there is, not "${timestamp}"`)]
+}
+
+/** Refuses the 30th of February, which Date would take for the 2nd of March. */
+function isMoment(minute: string): boolean {
+  const date = new Date(`${minute}:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(minute)
+}
+
+function registryProblems({ shown, secrets }: PipeSource<KafkaSource>): FieldProblem[] {
+  const path = 'source.kafka.schemaRegistry'
+  const { format, schemaRegistry } = shown
+  if (!schemaRegistry) {
+    return format === 'AvroConfluent' ? [fieldProblem(path, `is required, because format is ${format}`)] : []
+  }
+  const rest = urlProblem(schemaRegistry.url, ['http', 'https'])
+  const problems = rest ? [fieldProblem(`${path}.url`, rest)] : []
+  if (schemaRegistry.authentication) {
+    const needed = ['username', 'password']
+    const because = `authentication is ${schemaRegistry.authentication}`
+    problems.push(...missingSecretProblems(`${path}.credentials`, secrets.schemaRegistry, needed, because))
+  }
+  return problems
 }

@@ -1,68 +1,86 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
+import { urlProblem } from './address.ts'
 import {
   AccessKey,
   authenticationAfter,
   bringsSecret,
   bringsValue,
+  fieldProblem,
   IamRole,
   mergeSecrets,
   missingSecretProblems,
+  type PipeSource,
   type SourceKind,
-  secretsOf,
 } from './pipe-source.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER', 'CONNECTION_STRING'], {
   description: '`CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public.',
 })
-type Authentication = Static<typeof Authentication>
 
 const AzureContainerName = Type.String({ minLength: 1, maxLength: 255, description: 'For `azureblobstorage`.' })
 const Path = Type.String({ minLength: 1, maxLength: 1024, description: 'Path or glob pattern within the container.' })
+const ConnectionString = Type.String({
+  minLength: 1,
+  maxLength: 4096,
+  secret: true,
+  description: 'Its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) are shown as `***`.',
+})
+const Compression = Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], { default: 'auto' })
+const IsContinuous = Type.Boolean({ default: false, description: 'Whether to go on with objects that come later.' })
+
+const fixed = {
+  type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces']),
+  format: Type.Enum(['JSONEachRow', 'CSV', 'CSVWithNames', 'TabSeparated', 'TabSeparatedWithNames', 'Parquet', 'Avro']),
+  authentication: Type.Optional(Authentication),
+  azureContainerName: Type.Optional(AzureContainerName),
+  delimiter: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 1, description: 'One character, for `CSV` and `CSVWithNames`.' }),
+  ),
+  iamRole: Type.Optional(IamRole),
+  path: Type.Optional(Path),
+  queueUrl: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: 'URL of a notification queue; needs `isContinuous`.' }),
+  ),
+  url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description: 'URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none.',
+    }),
+  ),
+}
 
 const Shown = Type.Object(
   {
-    type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces']),
-    authentication: Type.Optional(Authentication),
-    azureContainerName: Type.Optional(AzureContainerName),
-    compression: Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd']),
+    ...fixed,
+    compression: Compression,
     connectionString: Type.Optional(Type.String({ description: 'Its secret parts are shown as `***`.' })),
-    delimiter: Type.Optional(Type.String()),
-    format: Type.Enum([
-      'JSONEachRow',
-      'CSV',
-      'CSVWithNames',
-      'TabSeparated',
-      'TabSeparatedWithNames',
-      'Parquet',
-      'Avro',
-    ]),
-    iamRole: Type.Optional(Type.String()),
-    isContinuous: Type.Boolean(),
-    path: Type.Optional(Path),
-    queueUrl: Type.Optional(Type.String({ description: 'URL of a notification queue.' })),
-    url: Type.Optional(Type.String({ description: 'URL or glob pattern of the objects.' })),
+    isContinuous: IsContinuous,
   },
   { $id: 'ObjectStorageSource', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
+
+const Create = Type.Object(
+  {
+    ...fixed,
+    accessKey: Type.Optional(AccessKey),
+    compression: Type.Optional(Compression),
+    connectionString: Type.Optional(ConnectionString),
+    isContinuous: Type.Optional(IsContinuous),
+  },
+  { $id: 'ObjectStorageSourceCreate', additionalProperties: false },
+)
+type Create = Static<typeof Create>
 
 const Patch = Type.Object(
   {
     authentication: Type.Optional(nullable(Authentication)),
     accessKey: Type.Optional(nullable(AccessKey)),
     azureContainerName: Type.Optional(nullable(AzureContainerName)),
-    connectionString: Type.Optional(
-      nullable(
-        Type.String({
-          minLength: 1,
-          maxLength: 4096,
-          secret: true,
-          description: 'Its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) are shown as `***`.',
-        }),
-      ),
-    ),
+    connectionString: Type.Optional(nullable(ConnectionString)),
     iamRole: Type.Optional(nullable(IamRole)),
     path: Type.Optional(nullable(Path)),
   },
@@ -82,73 +100,90 @@ export function maskConnectionString(text: string): string {
     .replace(/(:\/\/)[^/@;]*@/g, `$1${mask}@`)
 }
 
-export const objectStorage: SourceKind<Shown, Patch> = {
+export const objectStorage: SourceKind<Shown, Create, Patch> = {
   Shown,
+  Create,
   Patch,
 
-  merge({ shown, secrets }, patch, problems) {
-    const { accessKey, connectionString, ...fields } = patch
-    const merged = mergePatch(shown, fields)
-    let storedString = secrets.connectionString
-    // Sending back the masked string that was read changes nothing; the mask itself is never stored.
-    const bringsString = bringsValue(connectionString, shown.connectionString)
-    if (connectionString === null) {
-      storedString = undefined
-      delete merged.connectionString
-    } else if (bringsString) {
-      const sent = connectionString!
-      if (maskedParts.test(sent)) problems.push(maskedStringProblem)
-      storedString = sent
-      merged.connectionString = maskConnectionString(sent)
-    }
-    if (patch.authentication === undefined) {
-      const brought: Authentication[] = []
-      // A credential that this type of storage cannot use is kept, but switches nothing.
-      const isAzure = shown.type === 'azureblobstorage'
-      if (bringsSecret(accessKey) && !isAzure) brought.push('IAM_USER')
-      if (bringsValue(patch.iamRole, shown.iamRole) && !isAzure) brought.push('IAM_ROLE')
-      if (bringsString && isAzure) brought.push('CONNECTION_STRING')
-      const authentication = authenticationAfter(shown.authentication, brought)
-      if (authentication) merged.authentication = authentication
-    }
-    return {
-      shown: merged,
-      secrets: secretsOf({
-        ...secrets,
-        accessKey: mergeSecrets(secrets.accessKey, accessKey),
-        connectionString: storedString,
-      }),
-    }
+  // The same as a change of a source that has no credentials yet: they decide the authentication when it is not sent.
+  create(source, _pipeId, problems) {
+    const { authentication: _, accessKey, connectionString, iamRole, ...fields } = source
+    const bare: Shown = { compression: 'auto', isContinuous: false, ...fields }
+    problems.push(...placeProblems(bare))
+    return merge({ shown: bare, secrets: {} }, source, problems)
   },
 
+  merge,
+
   problems({ shown, secrets }) {
+    const { authentication, type } = shown
+    const isAzure = type === 'azureblobstorage'
+    const need = (field: 'iamRole' | 'connectionString' | 'azureContainerName' | 'path', because: string) =>
+      shown[field] ? [] : [fieldProblem(`source.objectStorage.${field}`, `is required, because ${because}`)]
     const problems: FieldProblem[] = []
-    const isAzure = shown.type === 'azureblobstorage'
-    const because = `authentication is ${shown.authentication}`
-    const need = (field: 'iamRole' | 'connectionString' | 'azureContainerName' | 'path', reason: string): void => {
-      const path = `source.objectStorage.${field}`
-      if (!shown[field]) problems.push({ path, detail: `${path} is required, because ${reason}` })
-    }
-    if (shown.authentication && (shown.authentication === 'CONNECTION_STRING') !== isAzure) {
-      const path = 'source.objectStorage.authentication'
+    if (authentication && (authentication === 'CONNECTION_STRING') !== isAzure) {
       const allowed = isAzure ? 'CONNECTION_STRING' : 'IAM_ROLE or IAM_USER'
-      problems.push({ path, detail: `${path} must be ${allowed} for ${shown.type}, not "${shown.authentication}"` })
-    } else if (shown.authentication === 'IAM_ROLE') need('iamRole', because)
-    else if (shown.authentication === 'CONNECTION_STRING') need('connectionString', because)
-    else if (shown.authentication === 'IAM_USER') {
-      const needed = ['accessKeyId', 'secretKey']
-      problems.push(...missingSecretProblems('source.objectStorage.accessKey', secrets.accessKey, needed, because))
+      const rest = `must be ${allowed} for ${type}, not "${authentication}"`
+      problems.push(fieldProblem('source.objectStorage.authentication', rest))
+    } else if (authentication === 'IAM_ROLE') problems.push(...need('iamRole', 'authentication is IAM_ROLE'))
+    else if (authentication === 'IAM_USER') {
+      const [path, needed] = ['source.objectStorage.accessKey', ['accessKeyId', 'secretKey']]
+      problems.push(...missingSecretProblems(path, secrets.accessKey, needed, 'authentication is IAM_USER'))
     }
-    if (isAzure) {
-      need('azureContainerName', 'type is azureblobstorage')
-      need('path', 'type is azureblobstorage')
-    }
-    return problems
+    if (!isAzure) return problems
+    const because = `type is ${type}`
+    // Where the account is stands in its connection string.
+    const place = [...need('azureContainerName', because), ...need('connectionString', because)]
+    return [...problems, ...place, ...need('path', because)]
   },
+}
+
+function merge(
+  { shown, secrets }: PipeSource<Shown>,
+  { accessKey, connectionString, ...fields }: Patch,
+  problems: FieldProblem[],
+): PipeSource<Shown> {
+  const merged = mergePatch(shown, fields)
+  // Sending back the masked string that was read changes nothing; the mask itself is never stored.
+  const bringsString = bringsValue(connectionString, shown.connectionString)
+  if (connectionString === null) delete merged.connectionString
+  else if (bringsString) {
+    if (maskedParts.test(connectionString!)) problems.push(maskedStringProblem)
+    merged.connectionString = maskConnectionString(connectionString!)
+  }
+  // A credential that this type of storage cannot use is kept, but switches nothing.
+  const isAzure = shown.type === 'azureblobstorage'
+  const authentication = authenticationAfter(shown.authentication, fields.authentication, [
+    bringsSecret(accessKey) && !isAzure && 'IAM_USER',
+    bringsValue(fields.iamRole, shown.iamRole) && !isAzure && 'IAM_ROLE',
+    bringsString && isAzure && 'CONNECTION_STRING',
+  ])
+  if (authentication) merged.authentication = authentication
+  const newString = connectionString === null || bringsString ? connectionString : undefined
+  return { shown: merged, secrets: mergeSecrets(secrets, { accessKey, connectionString: newString }) }
+}
+
+function placeProblems({ type, url, queueUrl, isContinuous, delimiter, format }: Shown): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  const report = (field: string, rest: string | undefined): void => {
+    if (rest !== undefined) problems.push(fieldProblem(`source.objectStorage.${field}`, rest))
+  }
+  if (type === 'azureblobstorage') {
+    if (url !== undefined) report('url', `is not for ${type}, which has azureContainerName and path`)
+  } else if (url === undefined) report('url', `is required, because type is ${type}`)
+  else report('url', urlProblem(url, ['http', 'https', 's3', 'gs']))
+  if (queueUrl !== undefined) {
+    report('queueUrl', urlProblem(queueUrl, ['http', 'https']))
+    if (!isContinuous) report('queueUrl', 'is only for a pipe with isContinuous')
+  }
+  if (delimiter !== undefined && !format.startsWith('CSV')) {
+    report('delimiter', `is only for the formats CSV and CSVWithNames; format is ${format}`)
+  }
+  return problems
 }
 
 const maskedParts = /(?:key|signature|secret|password|token|sig)\s*=\s*\*\*\*|:\/\/\*\*\*@/i
-const maskedStringProblem: FieldProblem = {
-  path: 'source.objectStorage.connectionString',
-  detail: `source.objectStorage.connectionString has ${mask} in place of its secret; send the whole string, or leave it out to keep the stored one`,
-}
+const maskedStringProblem = fieldProblem(
+  'source.objectStorage.connectionString',
+  `has ${mask} in place of its secret; send the whole string, or leave it out to keep the stored one`,
+)

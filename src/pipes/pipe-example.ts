@@ -20,7 +20,7 @@ export const pipeExample: Pipe = {
       { name: 'ordered_at', type: 'DateTime64(3)' },
     ],
     tableDefinition: {
-      engine: { type: 'MergeTree', columnIds: [], versionColumnId: '' },
+      engine: { type: 'MergeTree' },
       partitionBy: 'toYYYYMM(ordered_at)',
       primaryKey: 'order_id',
       sortingKey: ['order_id'],

@@ -1,5 +1,5 @@
-// What the four kinds of source have in common: the fields that are read, the fields that may be changed, and the rules
-// that the merged source must keep. One file per kind fills this in.
+// What the four kinds of source have in common: the fields that are read, the fields that a pipe is created with, the fields
+// that may be changed, and the rules that a whole source keeps. One file per kind fills this in.
 
 import { isObject, mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
@@ -17,54 +17,54 @@ export interface SourceSecrets {
   credentials?: Record<string, string>
   accessKey?: Record<string, string>
   connectionString?: string
+  schemaRegistry?: Record<string, string>
 }
 
-export interface SourceKind<Shown extends object, Patch extends object> {
+export interface SourceKind<Shown extends object, Create extends object, Patch extends object> {
   /** As it is read. */
   Shown: ObjectSchema
+  /** As it is created, with its secrets. */
+  Create: ObjectSchema
   /** As it is changed: exactly the fields of docs/contract.md, section 5. */
   Patch: ObjectSchema
+  /** The source of a new pipe. Reports what is wrong with the fields that no update can change. */
+  create(source: Create, pipeId: string, problems: FieldProblem[]): PipeSource<Shown>
   /** Applies a patch that fits its shape. May report what cannot be applied. */
   merge(source: PipeSource<Shown>, patch: Patch, problems: FieldProblem[]): PipeSource<Shown>
-  /** What is wrong with the source as a whole. */
+  /** What is wrong with the source as a whole, new or changed, as far as an update can put it right or wrong. */
   problems(source: PipeSource<Shown>): FieldProblem[]
 }
 
-const secretText = (maxLength: number, description: string) =>
-  Type.String({ minLength: 1, maxLength, secret: true, writeOnly: true, description })
+export const secretText = (maxLength: number, description: string, more: object = {}) =>
+  Type.String({ minLength: 1, maxLength, secret: true, writeOnly: true, description, ...more })
 
-export const Credentials = Type.Object(
-  {
-    username: Type.Optional(secretText(1024, 'Stays as it is when it is not sent.')),
-    password: Type.Optional(secretText(4096, 'Stays as it is when it is not sent.')),
-  },
-  { additionalProperties: false, writeOnly: true, description: 'Never shown again.' },
-)
+const neverShown = 'Never shown again. In an update, a part that is not sent stays as it is.'
 
-export const AccessKey = Type.Object(
-  {
-    accessKeyId: Type.Optional(secretText(256, 'Stays as it is when it is not sent.')),
-    secretKey: Type.Optional(secretText(1024, 'Stays as it is when it is not sent.')),
-  },
-  { additionalProperties: false, writeOnly: true, description: 'Never shown again.' },
-)
+export const login = {
+  username: Type.Optional(secretText(1024, 'User name.')),
+  password: Type.Optional(secretText(4096, 'Password.')),
+}
+export const userKey = {
+  accessKeyId: Type.Optional(secretText(256, 'Id of an access key of a cloud user.')),
+  secretKey: Type.Optional(secretText(1024, 'Secret of the access key.')),
+}
+
+/** A group of secrets; which of them are needed is a rule of the kind. */
+export const secretGroup = <Fields extends Parameters<typeof Type.Object>[0]>(fields: Fields) =>
+  Type.Object(fields, { additionalProperties: false, writeOnly: true, description: neverShown })
+
+export const Credentials = secretGroup(login)
+export const AccessKey = secretGroup(userKey)
 
 export const IamRole = Type.String({ minLength: 1, maxLength: 2048, description: 'Identifier of a cloud role.' })
 
-/** Credential objects merge too: a new password keeps the stored user name. */
+/** Groups of secrets merge too: a new password keeps the stored user name. What is left without a part is left out. */
 export function mergeSecrets(
-  stored: Record<string, string> | undefined,
-  patch: object | null | undefined,
-): Record<string, string> | undefined {
-  if (patch === undefined) return stored
-  if (patch === null) return undefined
-  const merged = mergePatch(stored ?? {}, patch)
-  return Object.keys(merged).length > 0 ? merged : undefined
-}
-
-/** Leaves undefined values out, so that two equal sets of secrets look the same. */
-export function secretsOf(secrets: { [Name in keyof SourceSecrets]: SourceSecrets[Name] | undefined }): SourceSecrets {
-  return Object.fromEntries(Object.entries(secrets).filter(([, value]) => value !== undefined))
+  stored: SourceSecrets,
+  patch: { [Name in keyof SourceSecrets]: object | string | null | undefined },
+): SourceSecrets {
+  const merged = Object.entries(mergePatch(stored, patch))
+  return Object.fromEntries(merged.filter(([, value]) => !isObject(value) || Object.keys(value).length > 0))
 }
 
 /** Whether a request brings a credential: a non-empty write-only object, which no client can have read before. */
@@ -78,14 +78,25 @@ export function bringsValue(value: string | null | undefined, shown: string | un
 }
 
 /**
- * The update has no word for "switch the authentication", so credentials speak for themselves: a request that brings exactly
- * one kind which is not in use switches to it; one that brings several stores them all and switches nothing.
+ * The specification's update has no word for "switch the authentication", so credentials speak for themselves: a request
+ * that brings exactly one kind which is not in use switches to it; one that brings several stores them all and switches
+ * nothing. `brought` has, per kind of credential, the authentication that goes with it, or false when it is not brought.
  */
-export function authenticationAfter<Kind extends string>(inUse: Kind | undefined, brought: Kind[]): Kind | undefined {
-  return brought.length === 1 ? brought[0] : inUse
+export function authenticationAfter<Kind extends string>(
+  inUse: Kind | undefined,
+  sent: Kind | null | undefined,
+  brought: (Kind | false)[],
+): Kind | undefined {
+  if (sent !== undefined) return sent ?? undefined
+  const [first, ...others] = brought.filter((kind) => kind !== false)
+  return first !== undefined && others.length === 0 ? first : inUse
 }
 
-/** Reports the parts of a secret that the authentication needs and that are not there. */
+export function fieldProblem(path: string, rest: string): FieldProblem {
+  return { path, detail: `${path} ${rest}` }
+}
+
+/** Reports the parts of a group of secrets that are needed and that are not there. */
 export function missingSecretProblems(
   path: string,
   secrets: Record<string, string> | undefined,
@@ -93,6 +104,5 @@ export function missingSecretProblems(
   because: string,
 ): FieldProblem[] {
   const missing = needed.filter((name) => !secrets?.[name])
-  if (missing.length === 0) return []
-  return [{ path, detail: `${path} must have ${missing.join(' and ')}, because ${because}` }]
+  return missing.length === 0 ? [] : [fieldProblem(path, `must have ${missing.join(' and ')}, because ${because}`)]
 }

@@ -1,58 +1,30 @@
-// A data pipe: its shape as it is read and as it is changed, and the rules that a whole pipe keeps.
+// A data pipe: its shape as it is read, as it is created and as it is changed.
 
-import { notFound, type Problem } from '../lib/problem.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { idParameter } from '../organizations/organization.ts'
 import { ServicePath } from '../services/service.ts'
-import { Columns, Destination, FieldMappings } from './destination.ts'
+import { Columns, Destination, DestinationCreate, FieldMappings } from './destination.ts'
 import { kafka } from './kafka-source.ts'
 import { kinesis } from './kinesis-source.ts'
 import { objectStorage } from './object-storage-source.ts'
 import type { SourceKind } from './pipe-source.ts'
+import { PipeState } from './pipe-state.ts'
 import { postgres } from './postgres-source.ts'
-import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
+import { Scaling, ScalingCreate } from './scaling.ts'
+import { defaultSettings, Settings, SettingsCreate, SettingsPatch } from './settings.ts'
 
 const sourceKinds = { kafka, kinesis, objectStorage, postgres }
 export type SourceKindName = keyof typeof sourceKinds
 
 /** The kind of a pipe's source, when only its kind is known at run time. */
-export function sourceKind(kind: SourceKindName): SourceKind<object, object> {
-  return sourceKinds[kind] as unknown as SourceKind<object, object>
+export function sourceKind(kind: SourceKindName): SourceKind<object, object, object> {
+  return sourceKinds[kind] as unknown as SourceKind<object, object, object>
 }
 
 export const PipePath = Type.Object({ ...ServicePath, pipeId: idParameter('A pipe of the service.') })
 
 const PipeName = Type.String({ minLength: 1, maxLength: 255 })
-
-const PipeState = Type.Enum(
-  [
-    'Provisioning',
-    'Setup',
-    'Snapshot',
-    'Running',
-    'Modifying',
-    'Resync',
-    'Stopping',
-    'Stopped',
-    'Pausing',
-    'Paused',
-    'Completed',
-    'Degraded',
-    'Failed',
-    'InternalError',
-  ],
-  { description: 'What the pipe is doing now. Changed by commands and by events, not by an update.' },
-)
-
-const Scaling = Type.Object(
-  {
-    concurrency: Type.Integer({ minimum: 0, maximum: 34, default: 0 }),
-    replicas: Type.Integer({ minimum: 1, maximum: 40, default: 1 }),
-    replicaCpuMillicores: Type.Integer({ minimum: 125, maximum: 2000, default: 125 }),
-    replicaMemoryGb: Type.Number({ minimum: 0.5, maximum: 8, default: 0.5 }),
-  },
-  { $id: 'PipeScaling', additionalProperties: false },
-)
 
 export const Pipe = Type.Object(
   {
@@ -61,7 +33,10 @@ export const Pipe = Type.Object(
     name: PipeName,
     state: PipeState,
     createdAt: Type.String({ format: 'date-time' }),
-    updatedAt: Type.String({ format: 'date-time', description: 'When an update last changed something.' }),
+    updatedAt: Type.String({
+      format: 'date-time',
+      description: 'When an update or a command last changed something. What the pipe does by itself leaves it alone.',
+    }),
     destination: Destination,
     fieldMappings: FieldMappings,
     scaling: Scaling,
@@ -83,6 +58,33 @@ export const Pipe = Type.Object(
 )
 export type Pipe = Static<typeof Pipe>
 
+const ValidateSamples = (description: string) => Type.Optional(Type.Boolean({ default: false, description }))
+
+export const PipeCreate = Type.Object(
+  {
+    name: PipeName,
+    source: Type.Object(
+      {
+        kafka: Type.Optional(kafka.Create),
+        kinesis: Type.Optional(kinesis.Create),
+        objectStorage: Type.Optional(objectStorage.Create),
+        postgres: Type.Optional(postgres.Create),
+        validateSamples: ValidateSamples('Connect and check a sample before the pipe is created.'),
+      },
+      { additionalProperties: false, description: 'Exactly one kind, with its secrets.' },
+    ),
+    destination: DestinationCreate,
+    fieldMappings: Type.Optional(FieldMappings),
+    scaling: Type.Optional(ScalingCreate),
+    settings: Type.Optional(SettingsCreate),
+    startPaused: Type.Optional(
+      Type.Boolean({ default: false, description: 'Create the pipe stopped; the command `start` starts it.' }),
+    ),
+  },
+  { $id: 'PipeCreate', additionalProperties: false },
+)
+export type PipeCreate = Static<typeof PipeCreate>
+
 export const PipePatch = Type.Object(
   {
     name: Type.Optional(PipeName),
@@ -96,11 +98,8 @@ export const PipePatch = Type.Object(
           kinesis: Type.Optional(kinesis.Patch),
           objectStorage: Type.Optional(objectStorage.Patch),
           postgres: Type.Optional(postgres.Patch),
-          validateSamples: Type.Optional(
-            Type.Boolean({
-              default: false,
-              description: 'Connect with the changed configuration and check a sample before anything is changed.',
-            }),
+          validateSamples: ValidateSamples(
+            'Connect with the changed configuration and check a sample before anything is changed.',
           ),
         },
         { additionalProperties: false, description: 'Only the member of the kind of the pipe.' },
@@ -117,14 +116,14 @@ export interface StoredPipe {
   serviceId: string
   name: string
   kind: SourceKindName
-  state: Static<typeof PipeState>
+  state: PipeState
   /** What may be shown of the source. */
   source: object
   /** Sealed; opened only to merge, to validate or to connect. */
   sealedSecrets: string | null
   destination: Destination
   fieldMappings: FieldMappings
-  scaling: Static<typeof Scaling>
+  scaling: Scaling
   /** Only what was set; the rest are defaults. */
   settings: Partial<Settings>
   createdAt: string
@@ -152,4 +151,9 @@ export function showPipe(pipe: StoredPipe): Pipe {
 
 export function pipeNotFound(serviceId: string, pipeId: string): Problem {
   return notFound(`pipe ${pipeId} was not found in service ${serviceId}`)
+}
+
+export function samplesNotValidated(kind: SourceKindName): Problem {
+  const detail = `source.validateSamples: samples of a ${kind} source cannot be validated yet; send false or leave it out`
+  return new Problem('source_not_validated', detail, { fields: [{ path: 'source.validateSamples', detail }] })
 }

@@ -1,4 +1,5 @@
 import { type Sql, statement } from '../database/sql.ts'
+import type { Page } from '../lib/page.ts'
 import type { Place, Vault } from '../lib/vault.ts'
 import type { SourceKindName, StoredPipe } from './pipe.ts'
 import type { SourceSecrets } from './pipe-source.ts'
@@ -21,27 +22,42 @@ interface PipeRow {
   version: number
 }
 
-type PipeKey = { organizationId: string; serviceId: string; pipeId: string }
+export type PipeKey = { organizationId: string; serviceId: string; pipeId: string }
 
-const selectText = `SELECT id, organization_id, service_id, name, kind, state, source, secrets, destination, field_mappings,
-  scaling, settings, created_at, updated_at, version
+const columnsText = `id, organization_id, service_id, name, kind, state, source, secrets, destination, field_mappings,
+  scaling, settings, created_at, updated_at, version`
+const selectText = `SELECT ${columnsText}
   FROM pipes WHERE id = :pipeId AND service_id = :serviceId AND organization_id = :organizationId`
 
 const findStatement = statement<PipeKey, PipeRow>(selectText)
 const lockStatement = statement<PipeKey, PipeRow>(`${selectText} FOR UPDATE`)
+const listStatement = statement<
+  { organizationId: string; serviceId: string; at: string; id: string; rows: number },
+  PipeRow
+>(
+  `SELECT ${columnsText}
+   FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
+   ORDER BY created_at DESC, id DESC LIMIT :rows`,
+)
+const deleteStatement = statement<PipeKey>(
+  'DELETE FROM pipes WHERE organization_id = :organizationId AND service_id = :serviceId AND id = :pipeId',
+)
 const updateStatement = statement<{
   id: string
   organizationId: string
   name: string
+  state: string
   source: string
   secrets: string | null
   destination: string
   fieldMappings: string
+  scaling: string
   settings: string
   updatedAt: string
 }>(
-  `UPDATE pipes SET name = :name, source = :source, secrets = :secrets, destination = :destination,
-     field_mappings = :fieldMappings, settings = :settings, updated_at = :updatedAt, version = version + 1
+  `UPDATE pipes SET name = :name, state = :state, source = :source, secrets = :secrets, destination = :destination,
+     field_mappings = :fieldMappings, scaling = :scaling, settings = :settings, updated_at = :updatedAt,
+     version = version + 1
    WHERE id = :id AND organization_id = :organizationId`,
 )
 const insertStatement = statement<{
@@ -67,25 +83,41 @@ const insertStatement = statement<{
 )
 
 export async function findPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
-  return fromRow(await sql.first(findStatement, key))
+  const row = await sql.first(findStatement, key)
+  return row && fromRow(row)
 }
 
 /** Holds the row until the transaction ends, so that two updates of different fields never overwrite each other. */
 export async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
-  return fromRow(await sql.first(lockStatement, key))
+  const row = await sql.first(lockStatement, key)
+  return row && fromRow(row)
+}
+
+export async function listPipeRows(
+  sql: Sql,
+  { organizationId, serviceId }: { organizationId: string; serviceId: string },
+  { rows, after: [at, id] }: Page,
+): Promise<StoredPipe[]> {
+  return (await sql.all(listStatement, { organizationId, serviceId, rows, at, id })).map(fromRow)
+}
+
+export async function deletePipeRow(sql: Sql, key: PipeKey): Promise<void> {
+  await sql.run(deleteStatement, key)
 }
 
 export async function updatePipeRow(sql: Sql, pipe: StoredPipe): Promise<void> {
-  const { id, organizationId, name, updatedAt } = pipe
+  const { id, organizationId, name, state, updatedAt } = pipe
   await sql.run(updateStatement, {
     id,
     organizationId,
     name,
+    state,
     updatedAt,
     source: JSON.stringify(pipe.source),
     secrets: pipe.sealedSecrets,
     destination: JSON.stringify(pipe.destination),
     fieldMappings: JSON.stringify(pipe.fieldMappings),
+    scaling: JSON.stringify(pipe.scaling),
     settings: JSON.stringify(pipe.settings),
   })
 }
@@ -126,8 +158,7 @@ function placeOf(pipe: { id: string; organizationId: string }): Place {
   return { organizationId: pipe.organizationId, table: 'pipes', row: pipe.id, field: 'secrets' }
 }
 
-function fromRow(row: PipeRow | undefined): StoredPipe | undefined {
-  if (!row) return undefined
+function fromRow(row: PipeRow): StoredPipe {
   return {
     id: row.id,
     organizationId: row.organization_id,

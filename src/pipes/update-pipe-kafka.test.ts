@@ -14,7 +14,11 @@ const otherRole = 'arn:aws:iam::111111111111:role/other'
 const login = { username: 'hush-user', password: 'hush-password' }
 const newLogin = { username: 'hush-new-user', password: 'hush-new-password' }
 const userKey = { accessKeyId: 'hush-key-id', secretKey: 'hush-secret-key' }
+const newUserKey = { accessKeyId: 'hush-new-key-id', secretKey: 'hush-new-secret-key' }
 const clientCertificate = { certificate: 'hush-certificate', privateKey: 'hush-private-key' }
+const pem = (name: string, content: string) => `-----BEGIN ${name}-----\n${content}\n-----END ${name}-----\n`
+const newCertificate = { certificate: pem('CERTIFICATE', 'hush1'), privateKey: pem('EC PRIVATE KEY', 'hush2') }
+const eventHub = { connectionString: 'Endpoint=hush' }
 
 type Credentials = NonNullable<SourceSecrets['credentials']>
 
@@ -202,10 +206,99 @@ const switches: Switch[] = [
   },
   {
     title: 'Event Hubs does with its connection string',
-    start: { authentication: 'PLAIN', type: 'azureeventhub', credentials: { connectionString: 'Endpoint=hush' } },
+    start: { authentication: 'PLAIN', type: 'azureeventhub', credentials: eventHub },
     send: { reversePrivateEndpointIds: ['rpe-2'] },
     authentication: 'PLAIN',
-    credentials: { connectionString: 'Endpoint=hush' },
+    credentials: eventHub,
+  },
+  {
+    title: 'another connection string stays with the mechanism in use',
+    start: { authentication: 'SCRAM-SHA-256', type: 'azureeventhub', credentials: eventHub },
+    send: { credentials: { connectionString: 'Endpoint=hush-new' } },
+    authentication: 'SCRAM-SHA-256',
+    credentials: { connectionString: 'Endpoint=hush-new' },
+  },
+  {
+    title: 'a connection string alone switches Event Hubs from a role to PLAIN',
+    start: { ...byRole, type: 'azureeventhub' },
+    send: { credentials: eventHub },
+    authentication: 'PLAIN',
+    iamRole: role,
+    credentials: eventHub,
+  },
+  {
+    title: 'a connection string is of no use to another Kafka: it is kept and switches nothing',
+    start: byRole,
+    send: { credentials: eventHub },
+    ...byRole,
+    credentials: eventHub,
+  },
+  {
+    title: 'an access key alone switches from a login, which is kept',
+    start: plain,
+    send: { credentials: userKey },
+    authentication: 'IAM_USER',
+    iamRole: role,
+    credentials: { ...login, ...userKey },
+  },
+  {
+    title: 'an access key alone switches from a role',
+    start: byRole,
+    send: { credentials: userKey },
+    authentication: 'IAM_USER',
+    iamRole: role,
+    credentials: userKey,
+  },
+  {
+    title: 'a new secret keeps the id of the access key',
+    start: byUser,
+    send: { credentials: { secretKey: newUserKey.secretKey } },
+    authentication: 'IAM_USER',
+    credentials: { ...userKey, secretKey: newUserKey.secretKey },
+  },
+  {
+    title: 'a client certificate alone switches from a login',
+    start: scram,
+    send: { credentials: newCertificate },
+    authentication: 'MUTUAL_TLS',
+    credentials: { ...login, ...newCertificate },
+  },
+  {
+    title: 'another client certificate switches nothing',
+    start: byCertificate,
+    send: { credentials: newCertificate },
+    authentication: 'MUTUAL_TLS',
+    credentials: newCertificate,
+  },
+  {
+    title: 'login and access key together switch nothing, and both are kept',
+    start: byRole,
+    send: { credentials: { ...newLogin, ...newUserKey } },
+    ...byRole,
+    credentials: { ...newLogin, ...newUserKey },
+  },
+  {
+    title: 'access key and client certificate together switch nothing, and both are kept',
+    start: scram,
+    send: { credentials: { ...newUserKey, ...newCertificate } },
+    authentication: 'SCRAM-SHA-512',
+    credentials: { ...login, ...newUserKey, ...newCertificate },
+  },
+  {
+    title: 'access key and role together switch nothing, and both are kept',
+    start: plain,
+    send: { iamRole: otherRole, credentials: newUserKey },
+    authentication: 'PLAIN',
+    iamRole: otherRole,
+    credentials: { ...login, ...newUserKey },
+  },
+  {
+    title: 'authentication decides for the access key that comes with it',
+    start: plain,
+    send: { authentication: 'IAM_USER', credentials: { ...newUserKey, ...newLogin } },
+    authentication: 'IAM_USER',
+    iamRole: role,
+    credentials: { ...newUserKey, ...newLogin },
   },
 ]
 
@@ -217,6 +310,13 @@ const missing: [title: string, start: Start, send: Record<string, unknown>, fiel
   ['a login', byRole, { authentication: 'SCRAM-SHA-256' }, 'credentials'],
   ['the login in use', plain, { credentials: null }, 'credentials'],
   ['the access key in use', byUser, { credentials: null }, 'credentials'],
+  ['the secret of an access key', plain, { credentials: { accessKeyId: 'hush-key-id' } }, 'credentials'],
+  [
+    'the key of a client certificate',
+    plain,
+    { credentials: { certificate: pem('CERTIFICATE', 'hush') } },
+    'credentials',
+  ],
   ['a user name', byRole, { credentials: { password: 'hush-password' } }, 'credentials'],
   ['a password', byRole, { credentials: { username: 'hush-user' } }, 'credentials'],
   ['a user name beside an access key', byUser, { credentials: { password: 'hush-password' } }, 'credentials'],
@@ -287,7 +387,17 @@ onBothDatabases('updatePipe of a Kafka source', (app) => {
         [{ username: 1234567 }, '/username'],
         [{ username: null }, '/username'],
         [{ username: 'hush'.repeat(2000) }, '/username'],
-        [{ accessKeyId: 'hush-key-id' }, '/accessKeyId'],
+        [{ secretKey: 'hush'.repeat(2000) }, '/secretKey'],
+        [{ accessKeyId: null }, '/accessKeyId'],
+        [{ certificate: 'hush-certificate' }, '/certificate'],
+        [{ certificate: pem('PRIVATE KEY', 'hush') }, '/certificate'],
+        [{ certificate: null }, '/certificate'],
+        [{ privateKey: 'hush-private-key' }, '/privateKey'],
+        [{ privateKey: pem('CERTIFICATE', 'hush') }, '/privateKey'],
+        [{ privateKey: pem('ENCRYPTED PRIVATE KEY', 'hush') }, '/privateKey'],
+        [{ connectionString: '' }, '/connectionString'],
+        [{ connectionString: 'hush'.repeat(2000) }, '/connectionString'],
+        [{ apiKey: 'hush-key-id' }, '/apiKey'],
       ] as const) {
         const answer = await patch(pipeId, { credentials: send })
         assert.equal(answer.status, 400, answer.text)

@@ -130,9 +130,15 @@ const switches: [title: string, start: State, send: Record<string, unknown>, end
   ['a role that replaces the key', byUser, { iamRole: role, accessKey: null }, byRole],
   [
     'null clears the connection string with its secret',
+    state(byRole, { connectionString: accountMask }, { connectionString: accountString }),
+    { connectionString: null },
+    byRole,
+  ],
+  [
+    'no authentication of azure keeps the connection string, which says where the account is',
     azure,
-    { authentication: null, connectionString: null },
-    openAzure,
+    { authentication: null },
+    { source: { type: 'azureblobstorage', ...container, connectionString: accountMask }, secrets: azure.secrets },
   ],
   ['the connection string as it was read changes nothing', azure, { connectionString: accountMask }, azure],
   ['the connection string it has changes nothing', azure, { connectionString: accountString }, azure],
@@ -170,6 +176,12 @@ const refused: [title: string, start: State, send: Record<string, unknown>, fiel
   ['azure has no access keys', azure, { authentication: 'IAM_USER', accessKey: userKey }, 'authentication'],
   ['azure needs a container', azure, { azureContainerName: null }, 'azureContainerName'],
   ['azure needs a path', azure, { path: null }, 'path'],
+  [
+    'azure needs a connection string, also without authentication',
+    azure,
+    { authentication: null, connectionString: null },
+    'connectionString',
+  ],
   [
     'the masked string is another one',
     azure,

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Change, operation } from '../http/operation.ts'
-import { differences, hasValue, mergePatch } from '../lib/merge-patch.ts'
-import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
-import { loadService } from '../services/service.ts'
+import { operation } from '../http/operation.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
+import { type FieldProblem, invalidBody } from '../lib/problem.ts'
+import { changePipe, requireSomething } from './change-pipe.ts'
 import { destinationProblems } from './destination.ts'
-import { Pipe, PipePatch, PipePath, pipeNotFound, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
+import { Pipe, PipePatch, PipePath, type StoredPipe, samplesNotValidated, showPipe, sourceKind } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
 import type { PipeSource, SourceSecrets } from './pipe-source.ts'
-import { findPipe, lockPipe, openSecrets, sealSecrets, updatePipeRow } from './store.ts'
+import { findPipe, openSecrets, sealSecrets } from './store.ts'
 
 export const updatePipe = operation({
   id: 'updatePipe',
@@ -20,7 +20,8 @@ export const updatePipe = operation({
     'optional field or resets a setting to its default. The merged pipe is checked as a whole; if anything is wrong, ' +
     'nothing is changed. A running pipe stays running: no pause is needed.\n\n' +
     'Secrets (`credentials`, `accessKey`) are write-only. A request that brings exactly one kind of credential that is not ' +
-    'in use switches the authentication to it.',
+    'in use switches the authentication to it; one that brings several stores them and switches nothing. The credentials ' +
+    'of a schema registry are set when the pipe is created and cannot be changed.',
   access: 'admin',
   activity: 'pipe_updated',
   stability: 'beta',
@@ -50,41 +51,19 @@ export const updatePipe = operation({
       settings: { ...pipeExample.settings, streaming_max_insert_wait_ms: 1000 },
     },
   },
-  async run({ sql, vault, now, requireVersion, record }, { params, body }) {
-    const pipe = await lockPipe(sql, params)
-    if (!pipe) {
-      await loadService(sql, params.organizationId, params.serviceId)
-      throw pipeNotFound(params.serviceId, params.pipeId)
-    }
-    requireVersion(String(pipe.version))
-    if (!hasValue(body)) {
-      throw new Problem(
-        'nothing_to_update',
-        'the body has nothing to update; send at least one field that may be changed',
-      )
-    }
-
-    const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
-    if (body.source?.validateSamples) throw samplesNotValidated(pipe)
-
-    const secretFields = merged.changedSecrets.map((name) => `source.${pipe.kind}.${name}`)
-    const changes: Change[] = [
-      // A connection string is shown masked; that it changed is all there is to say.
-      ...differences(showPipe(pipe), showPipe(merged.pipe)).filter(({ field }) => !secretFields.includes(field)),
-      ...secretFields.map((field) => ({ field, to: 'changed' })),
-    ]
-    if (changes.length === 0) return { result: showPipe(pipe), version: String(pipe.version) }
-
-    const updated: StoredPipe = {
-      ...merged.pipe,
-      sealedSecrets: secretFields.length > 0 ? sealSecrets(vault, pipe, merged.secrets) : pipe.sealedSecrets,
-      // The clocks of two processes may differ; time does not run backwards for a reader.
-      updatedAt: now > pipe.updatedAt ? now : pipe.updatedAt,
-      version: pipe.version + 1,
-    }
-    await updatePipeRow(sql, updated)
-    record({ type: 'pipe', id: pipe.id, serviceId: pipe.serviceId }, changes)
-    return { result: showPipe(updated), version: String(updated.version) }
+  async run(context, { params, body }) {
+    const { vault } = context
+    const pipe = await changePipe(context, params, (pipe) => {
+      requireSomething(body)
+      const { secrets, changedSecrets, ...merged } = mergePipe(pipe, body, () => openSecrets(vault, pipe))
+      if (body.source?.validateSamples) throw samplesNotValidated(pipe.kind)
+      if (changedSecrets.length === 0) return merged
+      return {
+        pipe: { ...merged.pipe, sealedSecrets: sealSecrets(vault, pipe, secrets) },
+        secretChanges: changedSecrets.map((name) => ({ field: `source.${pipe.kind}.${name}`, to: 'changed' })),
+      }
+    })
+    return { result: showPipe(pipe), version: String(pipe.version) }
   },
 })
 
@@ -125,7 +104,7 @@ function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecre
     secrets = after.secrets
     changedSecrets = secretDifferences(before.secrets, secrets)
   }
-  problems.push(...destinationProblems(merged.destination, merged.fieldMappings))
+  problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
   if (problems.length > 0) throw invalidBody(problems)
   return { pipe: merged, secrets, changedSecrets }
 }
@@ -133,9 +112,4 @@ function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecre
 function secretDifferences(before: SourceSecrets, after: SourceSecrets): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof SourceSecrets>
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]))
-}
-
-function samplesNotValidated(pipe: StoredPipe): Problem {
-  const detail = `source.validateSamples: samples of a ${pipe.kind} source cannot be validated yet; send false or leave it out`
-  return new Problem('source_not_validated', detail, { fields: [{ path: 'source.validateSamples', detail }] })
 }

@@ -1,5 +1,5 @@
 import { operation } from '../http/operation.ts'
-import { Problem } from '../lib/problem.ts'
+import { invalidBody, Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { PrivateEndpoint, PrivateEndpointCreate, privateEndpointExample, unusualId } from './private-endpoint.ts'
@@ -37,6 +37,9 @@ export const createPrivateEndpoint = operation({
     const { organizationId, serviceId } = params
     const { id, description = '' } = body
     const service = await loadService(sql, organizationId, serviceId)
+    if (id === '.' || id === '..') {
+      throw invalidBody([{ path: 'id', detail: `id cannot be ${JSON.stringify(id)}, which no URL can name` }])
+    }
     const warning = unusualId(service.provider, id)
     if (warning && query.strict) {
       throw new Problem('unusual_endpoint_id', `${warning}; send it without ?strict=true to use it all the same`, {

@@ -106,6 +106,45 @@ onBothDatabases('listPrivateEndpoints', (app) => {
       assert.equal(new Set([empty, one, two]).size, 3)
     })
 
+    it('gives pages that neither repeat nor miss one, also when endpoints come meanwhile', async () => {
+      const { admin, url, create } = await setUp()
+      for (const id of ['a', 'b', 'c', 'd', 'e']) await create(id, '')
+      const page = async (path: string) => {
+        const { status, body, headers } = await app().request('GET', path, { key: admin })
+        assert.equal(status, 200)
+        const next = /^<(.+)>; rel="next"$/.exec(String(headers.link))?.[1]
+        return { ids: body.result.map(({ id }: { id: string }) => id) as string[], next, link: headers.link }
+      }
+      const first = await page(`${url()}?limit=2`)
+      assert.deepEqual(first.ids, ['e', 'd'])
+      assert.ok(first.next?.startsWith(`${url()}?limit=2&cursor=`), first.next)
+      await create('f', '')
+      const second = await page(first.next!)
+      assert.deepEqual(second.ids, ['c', 'b'])
+      const third = await page(second.next!)
+      assert.deepEqual(third.ids, ['a'])
+      assert.equal(third.link, undefined)
+      assert.deepEqual((await page(url())).ids, ['f', 'e', 'd', 'c', 'b', 'a'])
+      assert.equal((await page(`${url()}?limit=6`)).link, undefined)
+    })
+
+    it('orders those that were attached in the same moment by their ids, also across pages', async () => {
+      const { organizationId, admin, serviceId, url, create } = await setUp()
+      for (const id of ['b', 'a', 'c']) await create(id, '')
+      await app().query(
+        `UPDATE service_private_endpoints SET attached_at = '2026-01-01T00:00:00.000Z'
+         WHERE service_id = '${serviceId}' AND organization_id = '${organizationId}'`,
+      )
+      let path = `${url()}?limit=1`
+      const seen: string[] = []
+      while (path) {
+        const { body, headers } = await app().request('GET', path, { key: admin })
+        seen.push(...body.result.map(({ id }: { id: string }) => id))
+        path = /^<(.+)>/.exec(String(headers.link))?.[1] ?? ''
+      }
+      assert.deepEqual(seen, ['c', 'b', 'a'])
+    })
+
     it('lets a developer read', async () => {
       const { organizationId, create, list } = await setUp()
       await create('a', '')
@@ -118,10 +157,24 @@ onBothDatabases('listPrivateEndpoints', (app) => {
   describe('400', () => {
     it('refuses query parameters, also those of the creation', async () => {
       const { admin, url } = await setUp()
-      for (const query of ['?strict=true', '?limit=1', '?a=1&a=2', '?__proto__=1']) {
+      for (const query of ['?strict=true', '?a=1&a=2', '?__proto__=1', '?limit=0', '?limit=1001', '?limit=1&limit=2']) {
         const { status, body } = await app().request('GET', `${url()}${query}`, { key: admin })
         assert.equal(status, 400, query)
         assert.match(body.error, /^BAD_REQUEST: /)
+      }
+    })
+
+    it('refuses a cursor that it has not given', async () => {
+      const { admin, url, create } = await setUp()
+      await create('a', '')
+      await create('b', '')
+      const { headers } = await app().request('GET', `${url()}?limit=1`, { key: admin })
+      const cursor = new URLSearchParams(/\?([^>]+)>/.exec(String(headers.link))![1]).get('cursor')!
+      const madeUp = Buffer.from(JSON.stringify(['x'])).toString('base64url')
+      for (const wrong of [`${cursor}A`, cursor.slice(1), 'x', madeUp, '%00']) {
+        const { status, body } = await app().request('GET', `${url()}?cursor=${wrong}`, { key: admin })
+        assert.equal(status, 400, wrong)
+        assert.equal(body.error, 'BAD_REQUEST: cursor must be one that the Link header of a page gave')
       }
     })
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from '../lib/schema.ts'
 import type { Provider } from '../services/service.ts'
 
-const EndpointId = Type.String({
+export const EndpointId = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: '^[!-~]+$',

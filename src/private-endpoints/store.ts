@@ -1,5 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Page } from '../lib/page.ts'
+import type { Provider } from '../services/service.ts'
+import type { PrivateEndpoint } from './private-endpoint.ts'
 
 const registerStatement = statement<{ organizationId: string; id: string; description: string; now: string }>(
   `INSERT INTO private_endpoints (organization_id, id, description, created_at)
@@ -11,6 +13,49 @@ const findDescriptionStatement = statement<{ organizationId: string; id: string 
 const attachStatement = statement<{ serviceId: string; organizationId: string; id: string; now: string }>(
   `INSERT INTO service_private_endpoints (service_id, organization_id, endpoint_id, attached_at)
    VALUES (:serviceId, :organizationId, :id, :now) ON CONFLICT DO NOTHING`,
+)
+const detachStatement = statement<{ serviceId: string; organizationId: string; id: string }>(
+  `DELETE FROM service_private_endpoints
+   WHERE service_id = :serviceId AND organization_id = :organizationId AND endpoint_id = :id`,
+)
+const forgetUnusedStatement = statement<{ organizationId: string; id: string }>(
+  `DELETE FROM private_endpoints WHERE organization_id = :organizationId AND id = :id AND NOT EXISTS (
+     SELECT 1 FROM service_private_endpoints AS attached
+     WHERE attached.organization_id = :organizationId AND attached.endpoint_id = :id)`,
+)
+const detachAllStatement = statement<{ serviceId: string; organizationId: string }>(
+  'DELETE FROM service_private_endpoints WHERE service_id = :serviceId AND organization_id = :organizationId',
+)
+const forgetAllUnusedStatement = statement<{ organizationId: string }>(
+  `DELETE FROM private_endpoints WHERE organization_id = :organizationId AND NOT EXISTS (
+     SELECT 1 FROM service_private_endpoints AS attached
+     WHERE attached.organization_id = private_endpoints.organization_id
+       AND attached.endpoint_id = private_endpoints.id)`,
+)
+const isAttachedStatement = statement<
+  { serviceId: string; organizationId: string; id: string },
+  { endpoint_id: string }
+>(
+  `SELECT endpoint_id FROM service_private_endpoints
+   WHERE service_id = :serviceId AND organization_id = :organizationId AND endpoint_id = :id`,
+)
+const attachedIdsStatement = statement<{ serviceId: string; organizationId: string; limit: number }, { id: string }>(
+  `SELECT endpoint_id AS id FROM service_private_endpoints
+   WHERE service_id = :serviceId AND organization_id = :organizationId
+   ORDER BY attached_at DESC, endpoint_id DESC LIMIT :limit`,
+)
+const attachedIdsOfPageStatement = statement<
+  { organizationId: string; at: string; id: string; rows: number; limit: number },
+  { service_id: string; endpoint_id: string }
+>(
+  `SELECT service_id, endpoint_id FROM (
+     SELECT attached.service_id, attached.endpoint_id, row_number() OVER (
+       PARTITION BY attached.service_id ORDER BY attached.attached_at DESC, attached.endpoint_id DESC) AS place
+     FROM (
+       SELECT id FROM services WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
+       ORDER BY created_at DESC, id DESC LIMIT :rows) AS page
+     JOIN service_private_endpoints AS attached ON attached.service_id = page.id) AS placed
+   WHERE place <= :limit ORDER BY service_id, place`,
 )
 const listStatement = statement<
   { serviceId: string; organizationId: string; at: string; id: string; rows: number },
@@ -43,6 +88,66 @@ export async function attachEndpoint(
   return (await sql.run(attachStatement, attachment)) > 0
 }
 
+/** The endpoint leaves the organization with the last service that used it. False when it was not attached to this one. */
+export async function detachEndpoint(
+  sql: Sql,
+  attachment: { serviceId: string; organizationId: string; id: string },
+): Promise<boolean> {
+  const { organizationId, id } = attachment
+  if ((await sql.run(detachStatement, attachment)) === 0) return false
+  await sql.run(forgetUnusedStatement, { organizationId, id })
+  return true
+}
+
+/** Takes everything from a service; what no other service uses leaves the organization. */
+export async function detachAllEndpoints(
+  sql: Sql,
+  service: { organizationId: string; serviceId: string },
+): Promise<void> {
+  const { organizationId, serviceId } = service
+  if ((await sql.run(detachAllStatement, { organizationId, serviceId })) === 0) return
+  await sql.run(forgetAllUnusedStatement, { organizationId })
+}
+
+/** Whether the organization has an endpoint with this id. */
+export async function isRegistered(sql: Sql, organizationId: string, id: string): Promise<boolean> {
+  return (await sql.first(findDescriptionStatement, { organizationId, id })) !== undefined
+}
+
+export async function isAttached(
+  sql: Sql,
+  attachment: { serviceId: string; organizationId: string; id: string },
+): Promise<boolean> {
+  return (await sql.first(isAttachedStatement, attachment)) !== undefined
+}
+
+/** The newest first. */
+export async function attachedIds(
+  sql: Sql,
+  service: { organizationId: string; serviceId: string },
+  limit: number,
+): Promise<string[]> {
+  const { organizationId, serviceId } = service
+  return (await sql.all(attachedIdsStatement, { organizationId, serviceId, limit })).map(({ id }) => id)
+}
+
+/** For a page of the services of an organization: by service, the newest first, of each no more than the limit. */
+export async function attachedIdsOfPage(
+  sql: Sql,
+  organizationId: string,
+  { rows, after: [at, id] }: Page,
+  limit: number,
+): Promise<Map<string, string[]>> {
+  const list = await sql.all(attachedIdsOfPageStatement, { organizationId, at, id, rows, limit })
+  const byService = new Map<string, string[]>()
+  for (const row of list) {
+    const ids = byService.get(row.service_id)
+    if (ids) ids.push(row.endpoint_id)
+    else byService.set(row.service_id, [row.endpoint_id])
+  }
+  return byService
+}
+
 export async function listEndpoints(
   sql: Sql,
   { organizationId, serviceId }: { organizationId: string; serviceId: string },
@@ -50,4 +155,27 @@ export async function listEndpoints(
 ): Promise<{ id: string; description: string; attachedAt: string }[]> {
   const list = await sql.all(listStatement, { organizationId, serviceId, rows, at, id })
   return list.map((row) => ({ id: row.id, description: row.description, attachedAt: row.attached_at }))
+}
+
+const listOfOrganizationStatement = statement<
+  { organizationId: string; rows: number },
+  { id: string; description: string; provider: Provider; region: string }
+>(
+  `SELECT private_endpoints.id, private_endpoints.description, services.provider, services.region
+   FROM private_endpoints JOIN services ON services.id =
+     (SELECT attached.service_id FROM service_private_endpoints AS attached
+      WHERE attached.organization_id = private_endpoints.organization_id AND attached.endpoint_id = private_endpoints.id
+      ORDER BY attached.attached_at, attached.service_id LIMIT 1)
+   WHERE private_endpoints.organization_id = :organizationId
+   ORDER BY private_endpoints.created_at DESC, private_endpoints.id DESC LIMIT :rows`,
+)
+
+/** Each once, the newest first, with the provider and the region of the service that it was attached to first. */
+export async function listEndpointsOfOrganization(
+  sql: Sql,
+  organizationId: string,
+  rows: number,
+): Promise<PrivateEndpoint[]> {
+  const list = await sql.all(listOfOrganizationStatement, { organizationId, rows })
+  return list.map(({ id, description, provider, region }) => ({ cloudProvider: provider, description, id, region }))
 }

@@ -1,22 +1,317 @@
+// A service is a registered engine: where it is and how to sign in. Its state is what the last check of the engine found
+// (checker.ts), never what somebody wishes.
+import { hash } from 'node:crypto'
 import type { Sql } from '../database/sql.ts'
-import { notFound } from '../lib/problem.ts'
+import { IpAccess } from '../keys/ip-access.ts'
+import { hostInUrl, isHost } from '../lib/egress.ts'
+import { ipRangeProblem, maxIpRangeLength } from '../lib/ip-range.ts'
+import { type FieldProblem, notFound } from '../lib/problem.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
+import type { Place } from '../lib/vault.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 import { findService } from './store.ts'
 
-export type Provider = 'aws' | 'gcp' | 'azure'
+export const ServicePath = { ...OrganizationPath, serviceId: idParameter('A service of the organization.') }
 
-export interface Service {
+const Provider = Type.Enum(['aws', 'gcp', 'azure'], { description: 'The cloud that the engine runs in.' })
+export type Provider = Static<typeof Provider>
+
+const ServiceName = Type.String({ minLength: 1, maxLength: 50, description: 'For people; need not be unique.' })
+
+const Region = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[a-z0-9-]+$',
+  patternHint: 'small letters, digits and hyphens such as us-east-1',
+  description: 'The region of the provider that the engine runs in.',
+})
+
+const ServiceState = Type.Enum(['provisioning', 'running', 'degraded', 'failed', 'stopped'], {
+  description:
+    'What the last check of the engine found; it is checked every 30 seconds, and at once after a change. `provisioning`: ' +
+    'not checked yet. `running`: it answers. `degraded`: it was running, and one or two checks have failed since. `failed`: ' +
+    'three have, or it was never reached, or it refuses the user name or the password. `stopped`: it was running, and after ' +
+    'three failed checks nothing accepts connections.',
+})
+export type ServiceState = Static<typeof ServiceState>
+
+const EndpointUrl = Type.String({
+  minLength: 1,
+  maxLength: 300,
+  description:
+    "Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, " +
+    'with TLS 8443). No user name, path, query or fragment.',
+})
+const withoutControls = {
+  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+  patternHint: 'text without control characters',
+}
+const Username = Type.String({ minLength: 1, maxLength: 255, ...withoutControls, description: 'A user of the engine.' })
+const Password = Type.String({
+  maxLength: 4096,
+  ...withoutControls,
+  secret: true,
+  writeOnly: true,
+  description: 'The password of the user; may be empty. It is stored sealed and never shown.',
+})
+
+const IpSource = Type.String({
+  minLength: 1,
+  maxLength: maxIpRangeLength,
+  description: 'An IP address, or a range in CIDR notation such as `10.0.0.0/8`.',
+})
+const IpAccessToAdd = Type.Object(
+  {
+    source: IpSource,
+    description: Type.Optional(Type.String({ maxLength: 255, default: '', description: 'What the address is.' })),
+  },
+  { additionalProperties: false },
+)
+
+/** The most entries of one access list. */
+export const maxIpAccessEntries = 100
+/** The most private endpoint ids that a service shows. */
+export const maxShownEndpoints = 1000
+
+const PrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: maxShownEndpoints })
+
+export const Service = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    name: ServiceName,
+    provider: Provider,
+    region: Region,
+    state: ServiceState,
+    stateReason: nullable(
+      Type.String({ description: 'Why the service has this state, as a sentence; null while it is running.' }),
+    ),
+    engineVersion: nullable(
+      Type.String({ description: 'As the engine told it when it last answered; null until it has.' }),
+    ),
+    endpoints: Type.Array(
+      Type.Object(
+        {
+          protocol: Type.Enum(['http', 'https']),
+          host: Type.String(),
+          port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+          username: Username,
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'How the engine is reached: one entry, or none when no endpoint has been registered.' },
+    ),
+    privateEndpointIds: {
+      ...PrivateEndpointIds,
+      description:
+        'The private endpoints attached to the service, the newest first, at most 1000; `listPrivateEndpoints` has them all.',
+    },
+    ipAccessList: Type.Array(IpAccess, { description: 'From where the engine may be used; empty: from everywhere.' }),
+    createdAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Service', additionalProperties: false },
+)
+export type Service = Static<typeof Service>
+
+export const ServiceCreate = Type.Object(
+  {
+    name: ServiceName,
+    provider: Provider,
+    region: Region,
+    endpoint: Type.Object(
+      { url: EndpointUrl, username: Username, password: Password },
+      { additionalProperties: false, description: 'Where the engine is, and how to sign in.' },
+    ),
+    ipAccessList: Type.Optional(
+      Type.Array(IpAccessToAdd, {
+        maxItems: maxIpAccessEntries,
+        default: [],
+        description: 'From where the engine may be used; empty: from everywhere. Each source once.',
+      }),
+    ),
+  },
+  { $id: 'ServiceCreate', additionalProperties: false },
+)
+
+const endpointIdsToChange = (description: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 100, uniqueItems: true, description }),
+  )
+
+export const ServicePatch = Type.Object(
+  {
+    name: Type.Optional(ServiceName),
+    endpoint: Type.Optional(
+      Type.Object(
+        { url: Type.Optional(EndpointUrl), username: Type.Optional(Username), password: Type.Optional(Password) },
+        { additionalProperties: false, description: 'What is left out stays: a new password keeps URL and user name.' },
+      ),
+    ),
+    privateEndpointIds: Type.Optional(
+      Type.Union([
+        Type.Object(
+          {
+            add: endpointIdsToChange('Attach these; the organization must have them.'),
+            remove: endpointIdsToChange('Detach these; they must be attached.'),
+          },
+          { additionalProperties: false },
+        ),
+        { ...PrivateEndpointIds, description: 'The present list, sent back unchanged.' },
+      ]),
+    ),
+    ipAccessList: Type.Optional(
+      Type.Union([
+        Type.Object(
+          {
+            add: Type.Optional(
+              Type.Array(IpAccessToAdd, {
+                maxItems: maxIpAccessEntries,
+                description: 'Let these in too; a source that the list has gets the new description.',
+              }),
+            ),
+            remove: Type.Optional(
+              Type.Array(Type.Object({ source: IpSource }, { additionalProperties: false }), {
+                maxItems: maxIpAccessEntries,
+                description: 'Take these out; the list must have them.',
+              }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        Type.Array(IpAccessToAdd, {
+          maxItems: maxIpAccessEntries,
+          description: 'The present list, sent back unchanged.',
+        }),
+      ]),
+    ),
+  },
+  { $id: 'ServicePatch', additionalProperties: false },
+)
+export type ServicePatch = Static<typeof ServicePatch>
+
+export const PrivateEndpointConfig = Type.Object(
+  {
+    endpointServiceId: Type.String({ description: 'What to connect a private endpoint of the provider to.' }),
+    privateDnsHostname: Type.String({ description: 'The name by which the engine is reached over it.' }),
+  },
+  { $id: 'PrivateEndpointConfig', additionalProperties: false },
+)
+
+/** A service as it is stored. */
+export interface StoredService {
   id: string
   organizationId: string
   name: string
   provider: Provider
   region: string
+  createdAt: string
+  version: number
+  /** Null for services from before engines could be registered. */
+  endpoint: { url: string; username: string; sealedPassword: string } | null
+  ipAccessList: IpAccess[]
+  state: ServiceState
+  stateReason: string | null
+  engineVersion: string | null
 }
 
-export const ServicePath = { ...OrganizationPath, serviceId: idParameter('A service of the organization.') }
-
-export async function loadService(sql: Sql, organizationId: string, serviceId: string): Promise<Service> {
+export async function loadService(sql: Sql, organizationId: string, serviceId: string): Promise<StoredService> {
   const service = await findService(sql, organizationId, serviceId)
   if (!service) throw notFound(`service ${serviceId} was not found in organization ${organizationId}`)
   return service
+}
+
+export function showService(service: StoredService, privateEndpointIds: string[]): Service {
+  const { id, name, provider, region, state, engineVersion, ipAccessList, createdAt, endpoint } = service
+  const { protocol, host, port } = parseEndpointUrl(endpoint?.url ?? '') ?? {}
+  const endpoints = endpoint ? [{ protocol: protocol!, host: host!, port: port!, username: endpoint.username }] : []
+  const stateReason = service.stateReason ?? (state === 'provisioning' ? provisioningReason(service) : null)
+  return {
+    id,
+    name,
+    provider,
+    region,
+    state,
+    stateReason,
+    engineVersion,
+    endpoints,
+    privateEndpointIds,
+    ipAccessList,
+    createdAt,
+  }
+}
+
+function provisioningReason({ endpoint }: StoredService): string {
+  return endpoint
+    ? 'the engine has not been checked yet'
+    : 'no endpoint is registered; send endpoint.url, endpoint.username and endpoint.password'
+}
+
+/** Changes with everything about the service that can be changed, also with what is attached to it; not with its state. */
+export function versionOf(service: StoredService, privateEndpointIds: string[]): string {
+  return `${service.version}.${hash('sha256', privateEndpointIds.join('\n'), 'hex').slice(0, 12)}`
+}
+
+export interface EndpointAddress {
+  /** In its one plain form: host in small letters, always with the port. */
+  url: string
+  protocol: 'http' | 'https'
+  host: string
+  port: number
+}
+
+const defaultPorts = { http: 8123, https: 8443 }
+
+export function parseEndpointUrl(text: string): EndpointAddress | undefined {
+  const match = /^(https?):\/\/(?:\[([^\]]+)\]|([^:/[\]]+))(?::(\d{1,5}))?\/?$/.exec(text)
+  if (!match) return undefined
+  const protocol = match[1] as 'http' | 'https'
+  const host = (match[2] ?? match[3]!).toLowerCase()
+  const port = match[4] === undefined ? defaultPorts[protocol] : Number(match[4])
+  if (!isHost(host) || (match[2] !== undefined) !== host.includes(':') || port < 1 || port > 65_535) return undefined
+  return { url: `${protocol}://${hostInUrl(host)}:${port}`, protocol, host, port }
+}
+
+/** The address, or undefined after the problem has been added to the list. */
+export function readEndpointUrl(text: string, problems: FieldProblem[]): EndpointAddress | undefined {
+  const address = parseEndpointUrl(text)
+  if (!address) {
+    const path = 'endpoint.url'
+    const rule = 'must be an http or https URL of a host, such as https://clickhouse.example.com:8443'
+    // A URL with a user in it may have a password too, which is not to be repeated.
+    const told = text.includes('@') ? ', without user name and password' : `, not ${JSON.stringify(text)}`
+    problems.push({ path, detail: `${path} ${rule}${told}` })
+  }
+  return address
+}
+
+/** What is wrong with entries that are to be added to an access list. */
+export function ipAccessProblems(entries: { source: string }[], path: string): FieldProblem[] {
+  const seen = new Set<string>()
+  return entries.flatMap(({ source }, index) => {
+    const at = `${path}[${index}].source`
+    const problem = ipRangeProblem(at, source)
+    if (problem) return [problem]
+    if (seen.has(source))
+      return [{ path: at, detail: `${at} repeats ${JSON.stringify(source)}; send each source once` }]
+    seen.add(source)
+    return []
+  })
+}
+
+/** Where the password of a service is sealed for. */
+export function passwordPlace({ id, organizationId }: { id: string; organizationId: string }): Place {
+  return { organizationId, table: 'services', row: id, field: 'endpoint_password' }
+}
+
+export const serviceExample: Service = {
+  id: '9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00',
+  name: 'analytics',
+  provider: 'aws',
+  region: 'us-east-1',
+  state: 'running',
+  stateReason: null,
+  engineVersion: '26.5.1.882',
+  endpoints: [{ protocol: 'https', host: 'clickhouse.northwind.example', port: 8443, username: 'penstock' }],
+  privateEndpointIds: ['vpce-0a1b2c3d4e5f67890'],
+  ipAccessList: [{ source: '203.0.113.0/24', description: 'Office' }],
+  createdAt: '2026-10-19T14:05:00.000Z',
 }

@@ -1,5 +1,8 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Provider, Service } from './service.ts'
+import type { IpAccess } from '../keys/ip-access.ts'
+import type { Page } from '../lib/page.ts'
+import { lockOrganization } from '../organizations/store.ts'
+import type { Provider, ServiceState, StoredService } from './service.ts'
 
 interface ServiceRow {
   id: string
@@ -7,11 +10,27 @@ interface ServiceRow {
   name: string
   provider: Provider
   region: string
+  created_at: string
+  version: number
+  endpoint_url: string | null
+  endpoint_username: string | null
+  endpoint_password: string | null
+  ip_access_list: string
+  state: ServiceState
+  state_reason: string | null
+  engine_version: string | null
 }
 
-const findStatement = statement<{ organizationId: string; serviceId: string }, ServiceRow>(
-  `SELECT id, organization_id, name, provider, region FROM services
-   WHERE id = :serviceId AND organization_id = :organizationId`,
+type ServiceKey = { organizationId: string; serviceId: string }
+
+const columns = `id, organization_id, name, provider, region, created_at, version, endpoint_url, endpoint_username,
+  endpoint_password, ip_access_list, state, state_reason, engine_version`
+const ofOrganization = 'WHERE id = :serviceId AND organization_id = :organizationId'
+
+const findStatement = statement<ServiceKey, ServiceRow>(`SELECT ${columns} FROM services ${ofOrganization}`)
+const listStatement = statement<{ organizationId: string; at: string; id: string; rows: number }, ServiceRow>(
+  `SELECT ${columns} FROM services WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
+   ORDER BY created_at DESC, id DESC LIMIT :rows`,
 )
 const insertStatement = statement<{
   id: string
@@ -20,17 +39,228 @@ const insertStatement = statement<{
   provider: Provider
   region: string
   now: string
+  url: string | null
+  username: string | null
+  password: string | null
+  ipAccessList: string
 }>(
-  `INSERT INTO services (id, organization_id, name, provider, region, created_at)
-   VALUES (:id, :organizationId, :name, :provider, :region, :now)`,
+  `INSERT INTO services (id, organization_id, name, provider, region, created_at, endpoint_url, endpoint_username,
+     endpoint_password, ip_access_list, next_check_at)
+   VALUES (:id, :organizationId, :name, :provider, :region, :now, :url, :username, :password, :ipAccessList, :now)`,
+)
+const updateStatement = statement<
+  ServiceKey & {
+    name: string
+    url: string | null
+    username: string | null
+    password: string | null
+    ipAccessList: string
+    now: string
+  }
+>(
+  `UPDATE services SET name = :name, endpoint_url = :url, endpoint_username = :username, endpoint_password = :password,
+     ip_access_list = :ipAccessList, next_check_at = :now, version = version + 1
+   ${ofOrganization}`,
+)
+const forgetStateStatement = statement<ServiceKey & { engineVersion: string | null }>(
+  `UPDATE services SET state = 'provisioning', state_reason = NULL, failed_checks = 0, engine_version = :engineVersion
+   ${ofOrganization}`,
+)
+const deleteStatement = statement<ServiceKey>(`DELETE FROM services ${ofOrganization}`)
+const countPipesStatement = statement<ServiceKey, { pipes: number }>(
+  'SELECT count(*) AS pipes FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId',
 )
 
-export async function findService(sql: Sql, organizationId: string, serviceId: string): Promise<Service | undefined> {
+export async function findService(
+  sql: Sql,
+  organizationId: string,
+  serviceId: string,
+): Promise<StoredService | undefined> {
   const row = await sql.first(findStatement, { organizationId, serviceId })
-  if (!row) return undefined
-  return { id: row.id, organizationId: row.organization_id, name: row.name, provider: row.provider, region: row.region }
+  return row && fromRow(row)
 }
 
-export async function insertService(sql: Sql, service: Service & { now: string }): Promise<void> {
-  await sql.run(insertStatement, { ...service })
+export async function listServices(
+  sql: Sql,
+  organizationId: string,
+  { rows, after: [at, id] }: Page,
+): Promise<StoredService[]> {
+  return (await sql.all(listStatement, { organizationId, at, id, rows })).map(fromRow)
+}
+
+export interface ServiceToInsert {
+  id: string
+  organizationId: string
+  name: string
+  provider: Provider
+  region: string
+  endpoint?: { url: string; username: string; sealedPassword: string }
+  ipAccessList?: IpAccess[]
+  now: string
+}
+
+/** It is due to be checked at once. */
+export async function insertService(sql: Sql, service: ServiceToInsert): Promise<void> {
+  const { endpoint, ipAccessList = [], ...rest } = service
+  await sql.run(insertStatement, { ...rest, ...endpointValues(endpoint), ipAccessList: JSON.stringify(ipAccessList) })
+}
+
+/** Stores what can be changed, and has the engine checked at once. */
+export async function updateServiceRow(sql: Sql, service: StoredService, now: string): Promise<void> {
+  const { id: serviceId, organizationId, name, endpoint, ipAccessList } = service
+  await sql.run(updateStatement, {
+    serviceId,
+    organizationId,
+    name,
+    ...endpointValues(endpoint),
+    ipAccessList: JSON.stringify(ipAccessList),
+    now,
+  })
+}
+
+/** What was found out about another endpoint says nothing about this one. */
+export async function forgetServiceState(sql: Sql, service: StoredService): Promise<void> {
+  const { id: serviceId, organizationId, engineVersion } = service
+  await sql.run(forgetStateStatement, { serviceId, organizationId, engineVersion })
+}
+
+export async function deleteServiceRow(sql: Sql, organizationId: string, serviceId: string): Promise<void> {
+  await sql.run(deleteStatement, { organizationId, serviceId })
+}
+
+export async function countPipes(sql: Sql, organizationId: string, serviceId: string): Promise<number> {
+  return (await sql.first(countPipesStatement, { organizationId, serviceId }))!.pipes
+}
+
+function endpointValues(endpoint: StoredService['endpoint'] | undefined) {
+  return {
+    url: endpoint?.url ?? null,
+    username: endpoint?.username ?? null,
+    password: endpoint?.sealedPassword ?? null,
+  }
+}
+
+function fromRow(row: ServiceRow): StoredService {
+  return {
+    id: row.id,
+    organizationId: row.organization_id,
+    name: row.name,
+    provider: row.provider,
+    region: row.region,
+    createdAt: row.created_at,
+    version: row.version,
+    endpoint:
+      row.endpoint_url === null
+        ? null
+        : { url: row.endpoint_url, username: row.endpoint_username!, sealedPassword: row.endpoint_password! },
+    ipAccessList: row.ip_access_list === '[]' ? [] : (JSON.parse(row.ip_access_list) as IpAccess[]),
+    state: row.state,
+    stateReason: row.state_reason,
+    engineVersion: row.engine_version,
+  }
+}
+
+interface DueRow {
+  id: string
+  version: number
+  endpoint_url: string
+  endpoint_username: string
+  endpoint_password: string
+  state: ServiceState
+  state_reason: string | null
+  engine_version: string | null
+  failed_checks: number
+}
+
+const dueOrganizationsStatement = statement<{ now: string; limit: number }, { organization_id: string }>(
+  `SELECT organization_id FROM services WHERE endpoint_url IS NOT NULL AND next_check_at <= :now
+   ORDER BY next_check_at LIMIT :limit`,
+)
+const dueStatement = statement<{ organizationId: string; now: string; limit: number }, DueRow>(
+  `SELECT id, version, endpoint_url, endpoint_username, endpoint_password, state, state_reason, engine_version,
+     failed_checks
+   FROM services
+   WHERE endpoint_url IS NOT NULL AND next_check_at <= :now AND organization_id = :organizationId
+   ORDER BY next_check_at LIMIT :limit`,
+)
+const claimStatement = statement<ServiceKey & { nextCheckAt: string }>(
+  `UPDATE services SET next_check_at = :nextCheckAt ${ofOrganization}`,
+)
+const recordStatement = statement<
+  ServiceKey & {
+    version: number
+    state: ServiceState
+    stateReason: string | null
+    engineVersion: string | null
+    failedChecks: number
+  }
+>(
+  `UPDATE services SET state = :state, state_reason = :stateReason, engine_version = :engineVersion,
+     failed_checks = :failedChecks
+   ${ofOrganization} AND version = :version`,
+)
+
+/** What is known of an engine from its checks. */
+export interface CheckedState {
+  state: ServiceState
+  stateReason: string | null
+  engineVersion: string | null
+  failedChecks: number
+}
+
+/** A service whose check is ours to do. */
+export interface ClaimedService {
+  id: string
+  organizationId: string
+  version: number
+  url: string
+  username: string
+  sealedPassword: string
+  known: CheckedState
+}
+
+/** Of the services that are due to be checked, the longest due first and no more than the limit: how many an organization has. */
+export async function dueOrganizations(sql: Sql, now: string, limit: number): Promise<Map<string, number>> {
+  const due = new Map<string, number>()
+  for (const { organization_id: id } of await sql.all(dueOrganizationsStatement, { now, limit })) {
+    due.set(id, (due.get(id) ?? 0) + 1)
+  }
+  return due
+}
+
+export interface ServiceClaim {
+  organizationId: string
+  now: string
+  nextCheckAt: string
+  limit: number
+}
+
+/** Under the organization's lock: two processes that ask at once never get the same service. */
+export async function claimServiceChecks(sql: Sql, claim: ServiceClaim): Promise<ClaimedService[]> {
+  const { organizationId, now, nextCheckAt, limit } = claim
+  await lockOrganization(sql, organizationId)
+  const due = await sql.all(dueStatement, { organizationId, now, limit })
+  for (const { id: serviceId } of due) await sql.run(claimStatement, { serviceId, organizationId, nextCheckAt })
+  return due.map((row) => ({
+    id: row.id,
+    organizationId,
+    version: row.version,
+    url: row.endpoint_url,
+    username: row.endpoint_username,
+    sealedPassword: row.endpoint_password,
+    known: {
+      state: row.state,
+      stateReason: row.state_reason,
+      engineVersion: row.engine_version,
+      failedChecks: row.failed_checks,
+    },
+  }))
+}
+
+export type ServiceCheckRecord = CheckedState & { organizationId: string; serviceId: string; version: number }
+
+/** Keeps what a check found, unless the service has been changed since: then it says nothing about it. */
+export async function recordServiceCheck(sql: Sql, record: ServiceCheckRecord): Promise<boolean> {
+  await lockOrganization(sql, record.organizationId)
+  return (await sql.run(recordStatement, { ...record })) > 0
 }

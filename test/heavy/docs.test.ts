@@ -1,14 +1,15 @@
 // The examples of the documentation are run as they stand: a reader who pastes them must get what the page says.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openTestApp, type TestApp } from '../harness.ts'
 
 const run = promisify(execFile)
-const pages = ['README.md', 'docs/contract.md', 'docs/http.md']
+const pages = ['README.md', 'docs/contract.md', 'docs/http.md', 'docs/cli.md']
 
 describe('the examples of the documentation', () => {
   let app: TestApp
@@ -16,7 +17,16 @@ describe('the examples of the documentation', () => {
   before(async () => {
     app = await openTestApp('sqlite')
     const { sample } = app
+    // The commands of this checkout, with a home of their own.
+    const commands = join(app.config.dataFolder, 'commands')
+    mkdirSync(commands)
+    const program = fileURLToPath(new URL('../../bin/penstock.js', import.meta.url))
+    writeFileSync(join(commands, 'penstock'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, {
+      mode: 0o700,
+    })
     environment = {
+      PATH: `${commands}:${process.env.PATH}`,
+      XDG_CONFIG_HOME: join(app.config.dataFolder, 'home'),
       BASE_URL: await app.app.listen(),
       KEY_ID: sample.keyId,
       KEY_SECRET: sample.keySecret,
@@ -44,7 +54,7 @@ describe('the examples of the documentation', () => {
         const file = join(app.config.dataFolder, 'example.sh')
         writeFileSync(file, block.replace(/^\. \.\/data\/sample\.env$/m, ''))
         const { stdout } = await run('sh', ['-e', file], {
-          env: { PATH: process.env.PATH, ...environment },
+          env: environment,
           cwd: app.config.dataFolder,
           timeout: 20_000,
         })
@@ -53,11 +63,31 @@ describe('the examples of the documentation', () => {
     }
   }
 
+  it('docs/client.md: its examples make one program', async () => {
+    const text = readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8')
+    const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!)
+    assert.ok(blocks.length > 3)
+    const client = new URL('../../src/client/client.ts', import.meta.url).href
+    const file = join(app.config.dataFolder, 'example.mts')
+    writeFileSync(file, blocks.join('\n').replace("'penstock/client'", `'${client}'`))
+    const { stdout } = await run(process.execPath, [file], {
+      env: {
+        ...environment,
+        PENSTOCK_URL: environment.BASE_URL!,
+        PENSTOCK_KEY_ID: environment.KEY_ID!,
+        PENSTOCK_KEY_SECRET: environment.KEY_SECRET!,
+        PENSTOCK_ORGANIZATION_ID: environment.ORGANIZATION_ID!,
+      },
+      timeout: 20_000,
+    })
+    assert.match(stdout, /[0-9a-f-]{36}\n/)
+  })
+
   it('README.md: its three operations succeed', async () => {
     const text = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
     const block = /^```sh\n(.*?)^```$/ms.exec(text)![1]!.replace(/^\. \.\/data\/sample\.env$/m, '')
     const { stdout } = await run('sh', ['-ec', block], {
-      env: { PATH: process.env.PATH, ...environment },
+      env: environment,
       timeout: 20_000,
     })
     assert.deepEqual(stdout.match(/"status":\d+/g), ['"status":200', '"status":200', '"status":200'])

@@ -1,0 +1,24 @@
+import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
+import { idParameter, OrganizationPath } from '../organizations/organization.ts'
+import { Activity, activityExample, activityNotFound } from './activity.ts'
+import { findActivity } from './store.ts'
+
+export const getActivity = operation({
+  id: 'getActivity',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/activities/{activityId}',
+  tag: 'Organization',
+  summary: 'Get activity',
+  description: 'One change that was made in the organization: by whom, from where, and what it changed.',
+  access: 'developer',
+  params: Type.Object({ ...OrganizationPath, activityId: idParameter('An activity of the organization.') }),
+  result: Activity,
+  problems: [],
+  example: { summary: 'A member was made an admin', result: activityExample },
+  async run({ sql }, { params }) {
+    const activity = await findActivity(sql, params.organizationId, params.activityId)
+    if (!activity) throw activityNotFound(params.organizationId, params.activityId)
+    return { result: activity }
+  },
+})

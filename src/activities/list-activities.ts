@@ -1,0 +1,71 @@
+import { operation } from '../http/operation.ts'
+import { firstIdAt } from '../lib/id.ts'
+import { pageOf, pageQuery, readPage } from '../lib/page.ts'
+import { Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from '../organizations/organization.ts'
+import { Activity, activityExample } from './activity.ts'
+import { listActivities as listRows } from './store.ts'
+
+const moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }))
+
+const beforeAll = firstIdAt(0)
+const afterAll = 'g'
+
+export const listActivities = operation({
+  id: 'listActivities',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/activities',
+  tag: 'Organization',
+  summary: 'List activities',
+  description:
+    'The changes that were made in the organization, the newest first: by whom, from where, and what they changed. ' +
+    'Activities are never changed or removed, and are sealed a few seconds after they were made: `penstock audit verify` ' +
+    'tells when somebody has changed them in the database.',
+  access: 'developer',
+  params: Type.Object(OrganizationPath),
+  query: Type.Object(
+    {
+      ...pageQuery,
+      from_date: moment('Only what was done at this moment or later.'),
+      to_date: moment('Only what was done before this moment.'),
+      type: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 64,
+          pattern: '^[a-z_]+$',
+          patternHint: 'small letters and underscores such as member_role_changed',
+          description: 'Only activities of this type, such as `member_role_changed`.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  result: Type.Array(Activity),
+  problems: [],
+  example: { summary: 'A member was made an admin', result: [activityExample] },
+  async run({ sql }, { params, query }) {
+    const { from_date, to_date, type } = query
+    const from = from_date === undefined ? beforeAll : firstIdAt(millisecondOf(from_date))
+    const to = to_date === undefined ? afterAll : firstIdAt(millisecondOf(to_date))
+    if (from > to) {
+      const detail = `from_date must not be after to_date, but ${from_date} is after ${to_date}`
+      throw new Problem('invalid_query', detail, {
+        fields: ['from_date', 'to_date'].map((path) => ({ path, detail })),
+      })
+    }
+    const page = readPage(query)
+    // The ids are in the order of time: they are all that is needed to find the next page.
+    const [, lastId] = page.after
+    const before = query.cursor !== undefined && lastId < to ? lastId : to
+    const found = await listRows(sql, { organizationId: params.organizationId, type, from, before, rows: page.rows })
+    const { rows, ...next } = pageOf(page, found, ({ createdAt, id }) => [createdAt, id])
+    return { result: rows, ...next }
+  },
+})
+
+/** Activities are kept to the millisecond: what lies between two of them stands for the later one. */
+function millisecondOf(dateTime: string): number {
+  const beyond = /\.\d{3}\d*[1-9]/.test(dateTime) ? 1 : 0
+  return Date.parse(dateTime) + beyond
+}

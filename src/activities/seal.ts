@@ -1,0 +1,160 @@
+// Activities are sealed in chains, one per organization (docs/decisions/0007-sealed-activities.md). A seal names each
+// activity since the seal before with a digest of all that is stored of it, and has a hash of its own that the next seal is
+// made with. Both need the pepper: whoever can only write to the database can break the chain, but not mend it.
+import type { WriteContext } from '../database/database.ts'
+import type { Sql } from '../database/sql.ts'
+import type { Vault } from '../lib/vault.ts'
+import { findSealedUpTo, listOrganizationIds, lockOrganization, markSealed } from '../organizations/store.ts'
+import {
+  type ActivityRow,
+  countActivitiesAfter,
+  findLastSeal,
+  findNextSeal,
+  insertSeal,
+  listActivityRows,
+  listSealedOrganizationIds,
+  type Seal,
+} from './store.ts'
+
+/** As many as one group of writes can bring: a seal in each group keeps up, and holds up nobody for more than a moment. */
+export const fullSeal = 256
+const digestLength = 16
+const aboveAllIds = 'g'
+
+/** Seals what has been done in the organization since its last seal, at most a full one. Returns how many were sealed. */
+export async function sealActivities(
+  { sql, vault }: WriteContext,
+  { organizationId }: { organizationId: string },
+): Promise<number> {
+  await lockOrganization(sql, organizationId)
+  // The chain itself says where to go on: the mark in the organization could be set back to seal something again.
+  const previous = await findLastSeal(sql, organizationId)
+  const rows = await listActivityRows(sql, {
+    organizationId,
+    after: previous?.lastActivityId ?? '',
+    upTo: aboveAllIds,
+    rows: fullSeal,
+  })
+  const last = rows.at(-1)
+  if (!last) return 0
+  const seal = {
+    number: (previous?.number ?? 0) + 1,
+    lastActivityId: last.id,
+    digests: rows.map((row) => `${row.id} ${digestOf(vault, row)}`).join(' '),
+    sealedAt: new Date().toISOString(),
+  }
+  const hash = hashOf(vault, organizationId, previous?.hash ?? '', seal)
+  await insertSeal(sql, organizationId, { ...seal, hash })
+  await markSealed(sql, organizationId, last.id)
+  return rows.length
+}
+
+function digestOf(vault: Vault, row: ActivityRow): string {
+  const text = JSON.stringify([
+    row.organization_id,
+    row.id,
+    row.type,
+    row.created_at,
+    row.actor_type,
+    row.actor_id,
+    row.address,
+    row.user_agent,
+    row.request_id,
+    row.target,
+    row.changes,
+  ])
+  return vault.fingerprint('activity', text).slice(0, digestLength)
+}
+
+function hashOf(vault: Vault, organizationId: string, previousHash: string, seal: Omit<Seal, 'hash'>): string {
+  const { number, lastActivityId, digests, sealedAt } = seal
+  const text = JSON.stringify([organizationId, number, previousHash, lastActivityId, digests, sealedAt])
+  return vault.fingerprint('activity-seal', text)
+}
+
+export interface ChainReport {
+  organizationId: string
+  /** Up to the first thing that is wrong. */
+  sealed: number
+  seals: number
+  /** Activities that the next seal will cover. */
+  waiting: number
+  /** The first thing that is wrong, as a sentence. */
+  problem?: string
+}
+
+/**
+ * Walks the chain of an organization from its first seal. Penstock may be at work meanwhile: what is sealed never changes, and
+ * the mark of the organization is read after the seal that it must fit.
+ */
+export async function verifyChain(sql: Sql, vault: Vault, organizationId: string): Promise<ChainReport> {
+  const report: ChainReport = { organizationId, sealed: 0, seals: 0, waiting: 0 }
+  const broken = (problem: string): ChainReport => ({ ...report, problem })
+  let hash = ''
+  let lastId = ''
+  let mark: string | undefined
+  for (;;) {
+    const number = report.seals + 1
+    const seal = await findNextSeal(sql, organizationId, report.seals)
+    if (!seal) {
+      const markBefore = mark
+      mark = await findSealedUpTo(sql, organizationId)
+      if (mark === lastId) break
+      // Asked again: a seal may have been added between the two questions.
+      if (markBefore !== mark) continue
+      if (mark === undefined) return broken(`organization ${organizationId} is missing`)
+      if (mark > lastId) return broken(`seal ${number} of organization ${organizationId} is missing`)
+      return broken(`the mark of the last seal of organization ${organizationId} was changed`)
+    }
+    if (seal.number !== number) return broken(`seal ${number} of organization ${organizationId} is missing`)
+    if (seal.hash !== hashOf(vault, organizationId, hash, seal)) {
+      return broken(`seal ${number} of organization ${organizationId} was changed`)
+    }
+    const problem = await compareWithSeal(sql, vault, organizationId, lastId, seal, report)
+    if (problem) return broken(problem)
+    report.seals = number
+    hash = seal.hash
+    lastId = seal.lastActivityId
+  }
+  report.waiting = await countActivitiesAfter(sql, organizationId, lastId)
+  return report
+}
+
+async function compareWithSeal(
+  sql: Sql,
+  vault: Vault,
+  organizationId: string,
+  after: string,
+  seal: Seal,
+  report: ChainReport,
+): Promise<string | undefined> {
+  const about = (id: string, what: string): string => `activity ${id} of organization ${organizationId} ${what}`
+  const words = seal.digests.split(' ')
+  const sealedCount = words.length / 2
+  const range = { organizationId, after, upTo: seal.lastActivityId, rows: sealedCount + 1 }
+  const rows = await listActivityRows(sql, range)
+  for (let index = 0; index < sealedCount; index++) {
+    const [id, digest] = [words[2 * index]!, words[2 * index + 1]!]
+    const row = rows[index]
+    if (!row || row.id > id) return about(id, 'is missing')
+    if (row.id < id) return about(row.id, 'was added')
+    if (digestOf(vault, row) !== digest) return about(id, 'was changed')
+    report.sealed++
+  }
+  const tooMany = rows[sealedCount]
+  return tooMany && about(tooMany.id, 'was added')
+}
+
+/** Of every organization that exists or has seals. */
+export async function* verifyChains(sql: Sql, vault: Vault): AsyncGenerator<ChainReport> {
+  const rows = 500
+  let after = ''
+  for (;;) {
+    const existing = await listOrganizationIds(sql, after, rows)
+    const sealed = await listSealedOrganizationIds(sql, after, rows)
+    const ids = [...new Set([...existing, ...sealed])].sort().slice(0, rows)
+    if (ids.length === 0) return
+    for (const id of ids) yield await verifyChain(sql, vault, id)
+    after = ids.at(-1)!
+  }
+}

@@ -1,0 +1,46 @@
+import { type ChainReport, verifyChain, verifyChains } from '../activities/seal.ts'
+import { openStoredData } from '../app.ts'
+import { readConfig } from '../config.ts'
+import { Log } from '../lib/log.ts'
+import { StartError } from '../lib/start-error.ts'
+
+export interface AuditOptions {
+  organizationId?: string
+}
+
+/** Checks every chain of seals and names the first bad row of each; ends with 1 when there is one. */
+export async function verifyAudit({ organizationId }: AuditOptions): Promise<void> {
+  const config = readConfig(process.env, { logLevel: 'warn' })
+  if (organizationId !== undefined && !/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(organizationId)) {
+    throw new StartError(`--organization-id must be a uuid, not ${JSON.stringify(organizationId)}.`)
+  }
+  const log = new Log(config.logLevel)
+  const data = await openStoredData(config, {
+    onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
+    onFatal: () => undefined,
+  })
+  try {
+    let bad = 0
+    for await (const report of organizationId === undefined
+      ? verifyChains(data.sql, data.vault)
+      : [await verifyChain(data.sql, data.vault, organizationId.toLowerCase())]) {
+      if (report.problem === undefined) console.log(`organization ${report.organizationId}: ${summary(report)}`)
+      else {
+        bad++
+        console.error(`BAD: ${report.problem} (${report.sealed} activities before it are as they were sealed)`)
+      }
+    }
+    if (bad > 0) process.exitCode = 1
+    else console.log('All activities are as they were sealed.')
+  } finally {
+    await data.close()
+  }
+}
+
+function summary({ sealed, seals, waiting }: ChainReport): string {
+  return `${plural(sealed, 'activity', 'activities')} in ${plural(seals, 'seal', 'seals')}, ${waiting} waiting for the next seal`
+}
+
+function plural(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
+}

@@ -1,0 +1,91 @@
+// Where `penstock call` finds the API key: in the environment, or in a file that only its owner can read.
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { writePrivateFile } from '../installation/master-keys.ts'
+import { CommandFailure, exitCodes } from './failure.ts'
+
+export interface Credentials {
+  url: string
+  keyId: string
+  keySecret: string
+  organizationId?: string
+}
+
+const keyNames = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET'] as const
+
+/** The names of the environment that stand instead of the file. */
+export function namesInEnvironment(): string[] {
+  return keyNames.filter((name) => process.env[name]?.trim())
+}
+
+export function readCredentials(): Credentials {
+  const present = namesInEnvironment()
+  const organizationId = process.env.PENSTOCK_ORGANIZATION_ID?.trim()
+  // All or none: the key in the file must not be sent to a server that only the environment names.
+  const found = present.length > 0 ? fromEnvironment(present) : fromFile()
+  return organizationId ? { ...found, organizationId } : found
+}
+
+function fromEnvironment(present: string[]): Credentials {
+  const missing = keyNames.filter((name) => !present.includes(name))
+  if (missing.length > 0) {
+    throw noCredentials(`${present.join(' and ')} is set in the environment; set ${missing.join(' and ')} too.`)
+  }
+  const [url, keyId, keySecret] = keyNames.map((name) => process.env[name]!.trim()) as [string, string, string]
+  return { url, keyId, keySecret }
+}
+
+function fromFile(): Credentials {
+  const file = credentialsFile()
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw noCredentials(`${file} cannot be read (${code}).`)
+    throw noCredentials(`There are no credentials. Run "penstock login", or set ${keyNames.join(', ')}.`)
+  }
+  const credentials = parse(text)
+  if (!credentials) throw noCredentials(`${file} is damaged. Run "penstock login" again.`)
+  return credentials
+}
+
+function parse(text: string): Credentials | undefined {
+  try {
+    const stored = JSON.parse(text) as Credentials
+    const { url, keyId, keySecret } = stored
+    return [url, keyId, keySecret].every((part) => typeof part === 'string' && part !== '') ? stored : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function noCredentials(sentence: string): CommandFailure {
+  return new CommandFailure(sentence, exitCodes.authentication)
+}
+
+export function credentialsFile(): string {
+  // A relative path is no setting: the same file must be found from every folder.
+  const configured = process.env.XDG_CONFIG_HOME
+  const folder = configured?.startsWith('/') ? configured : join(homedir(), '.config')
+  return join(folder, 'penstock', 'credentials.json')
+}
+
+export function writeCredentials(credentials: Credentials): string {
+  const file = credentialsFile()
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writePrivateFile(file, `${JSON.stringify(credentials, null, 2)}\n`, 'replace')
+  return file
+}
+
+/** False when there were none. */
+export function removeCredentials(): boolean {
+  try {
+    rmSync(credentialsFile())
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}

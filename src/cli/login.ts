@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createInterface, type Interface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { text as readAll } from 'node:stream/consumers'
+import { envelopeOf, errorOf, isSuccess, Transport } from '../client/transport.ts'
+import { printable } from './call-output.ts'
+import {
+  type Credentials,
+  credentialsFile,
+  namesInEnvironment,
+  removeCredentials,
+  writeCredentials,
+} from './credentials.ts'
+import { CommandFailure, exitCodes, orFail, usageFailure } from './failure.ts'
+
+export interface LoginOptions {
+  url?: string
+  keyId?: string
+  keySecretStdin?: true
+}
+
+const defaultUrl = 'http://127.0.0.1:8080'
+
+/** Keeps credentials, once the server has accepted them. The secret is never taken from the command line, which others can see. */
+export async function login(options: LoginOptions): Promise<void> {
+  await orFail(async () => {
+    const { url, keyId, keySecret } = await askForMissing(options)
+    if (!keyId || !keySecret) throw usageFailure('The id and the secret of the key must not be empty.')
+    const transport = new Transport({ url, keyId, keySecret, userAgent: 'penstock-cli' })
+    const organization = await organizationOf(transport)
+    const credentials: Credentials = {
+      url: transport.url,
+      keyId,
+      keySecret,
+      organizationId: organization.id,
+    }
+    const file = writeCredentials(credentials)
+    console.log(`Logged in to ${transport.url}, organization ${printable(organization.name)} (${organization.id}).`)
+    console.log(`The key is kept in ${file}; "penstock logout" removes it.`)
+    const winning = namesInEnvironment()
+    if (winning.length > 0) console.error(`Note that ${winning.join(', ')} of the environment wins over it.`)
+    if (crossesNetworkInTheClear(transport.url)) {
+      console.error('Note that the key crosses the network in the clear: the URL begins with http://.')
+    }
+  })
+}
+
+async function askForMissing(options: LoginOptions): Promise<{ url: string; keyId: string; keySecret: string }> {
+  const questions = new Questions()
+  try {
+    const url =
+      options.url ?? (await questions.ask('--url', `URL of Penstock (${defaultUrl})`, { otherwise: defaultUrl }))
+    const keyId = options.keyId ?? (await questions.ask('--key-id', 'Key id'))
+    const keySecret = options.keySecretStdin
+      ? await readAll(process.stdin)
+      : await questions.ask('--key-secret-stdin', 'Key secret (not shown)', { hidden: true })
+    return { url, keyId: keyId.trim(), keySecret: keySecret.trim() }
+  } finally {
+    questions.close()
+  }
+}
+
+export async function logout(): Promise<void> {
+  await orFail(async () => {
+    console.log(
+      removeCredentials() ? `Removed ${credentialsFile()}. The key itself still works.` : 'There were no credentials.',
+    )
+  })
+}
+
+/** The organization that the key belongs to: there is exactly one. */
+async function organizationOf(transport: Transport): Promise<{ id: string; name: string }> {
+  const received = await transport.send({ method: 'GET', path: '/v1/organizations', params: {} })
+  if (!isSuccess(received)) throw errorOf(received)
+  const [organization] = [envelopeOf(received).result].flat() as { id: string; name: string }[]
+  if (typeof organization?.id !== 'string') {
+    throw new CommandFailure('The key was accepted, but it belongs to no organization.', exitCodes.refused)
+  }
+  return organization
+}
+
+function crossesNetworkInTheClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(hostname)
+}
+
+/** Asks at the terminal for what was not told. It is made once: while it is open, the terminal itself echoes nothing. */
+class Questions {
+  #silent = false
+  #terminal: Interface | undefined
+
+  async ask(option: string, question: string, { otherwise = '', hidden = false } = {}): Promise<string> {
+    if (!process.stdin.isTTY) throw usageFailure(`${option} is missing.`)
+    const output = new Writable({
+      write: (chunk, _encoding, done) => {
+        if (!this.#silent) process.stdout.write(chunk)
+        done()
+      },
+    })
+    this.#terminal ??= createInterface({ input: process.stdin, output, terminal: true })
+    const answer = this.#terminal.question(`${question}: `)
+    this.#silent = hidden
+    // Ctrl+C and Ctrl+D close it, and the question would never be answered.
+    const ended = once(this.#terminal, 'close').then(() => Promise.reject(usageFailure('\nNothing was changed.')))
+    const text = (await Promise.race([answer.catch(() => ended), ended])).trim() || otherwise
+    this.#silent = false
+    if (hidden) process.stdout.write('\n')
+    return text
+  }
+
+  close(): void {
+    this.#terminal?.close()
+  }
+}

@@ -1,0 +1,59 @@
+// All commands and their options. Each loads only what it needs: the server nothing of the client's commands, and those
+// nothing of the server.
+import { Command } from 'commander'
+import type { AuditOptions } from './audit.ts'
+import type { InitOptions } from './init.ts'
+import type { LoginOptions } from './login.ts'
+import { orExplain } from './or-explain.ts'
+
+const usageExit = 2
+
+export async function runProgram(): Promise<void> {
+  const program = new Command('penstock').description('A self-hosted management plane for analytical databases.')
+
+  program
+    .command('start')
+    .description('run Penstock (settings come from the environment, see docs/operating.md)')
+    .action(() => orExplain(async () => (await import('./start.ts')).start()))
+  program
+    .command('init')
+    .description('set up a new Penstock: the first organization, its admin and an admin key')
+    .option('--organization <name>', 'name of the organization')
+    .option('--admin-name <name>', 'name of its first admin')
+    .option('--admin-email <email>', 'email of the admin')
+    .action((options: InitOptions) => orExplain(async () => (await import('./init.ts')).init(options)))
+  program
+    .command('try')
+    .description('run Penstock with a sample organization, to look at it')
+    .action(() => orExplain(async () => (await import('./try.ts')).tryIt()))
+  program
+    .command('login')
+    .description('keep the credentials for "penstock call", after checking them')
+    .exitOverride(({ exitCode }) => process.exit(exitCode && usageExit))
+    .option('--url <url>', 'where Penstock is')
+    .option('--key-id <id>', 'id of an API key')
+    .option('--key-secret-stdin', 'read the secret of the key from standard input')
+    .action((options: LoginOptions) => orExplain(async () => (await import('./login.ts')).login(options)))
+  program
+    .command('logout')
+    .description('forget the credentials that "penstock login" kept')
+    .exitOverride(({ exitCode }) => process.exit(exitCode && usageExit))
+    .action(() => orExplain(async () => (await import('./login.ts')).logout()))
+  program
+    .command('call')
+    .description('call an operation of the API; without one, list all; with --help, explain it')
+    .usage('[operation] [options]')
+    .argument('[arguments...]')
+    .allowUnknownOption()
+    .helpOption(false)
+    .action((args: string[]) => orExplain(async () => (await import('./call.ts')).call(args)))
+  program
+    .command('audit')
+    .description('the record of what was done')
+    .command('verify')
+    .description('check that nobody has changed the activities in the database; works while Penstock runs')
+    .option('--organization-id <id>', 'only those of this organization')
+    .action((options: AuditOptions) => orExplain(async () => (await import('./audit.ts')).verifyAudit(options)))
+
+  await program.parseAsync()
+}

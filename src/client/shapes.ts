@@ -1,0 +1,1255 @@
+// Generated from the list of operations: npm run generate.
+// biome-ignore-all format: written by a program.
+// biome-ignore-all assist/source/organizeImports: written by a program.
+
+export type ListOrganizationsParams = {
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type PrivateEndpoint = {
+  /** The provider of the service. */
+  cloudProvider: 'aws' | 'gcp' | 'azure'
+  /** For people. */
+  description: string
+  /** The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; azure a resource id or a uuid. An id of another form is accepted with a `Warning` header. */
+  id: string
+  /** The region of the service. */
+  region: string
+}
+
+export type Organization = {
+  id: string
+  /** For people. */
+  name: string
+  /** When the organization was made. */
+  createdAt: string
+  /** The private endpoints of the organization, the newest first, each once: with the provider and the region of the service that it was attached to first. At most the newest 1000; those of a service are listed in full with the service. */
+  privateEndpoints: PrivateEndpoint[]
+}
+
+export type GetOrganizationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type UpdateOrganizationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type OrganizationPatch = {
+  /** For people. */
+  name?: string
+}
+
+export type ListActivitiesParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+  /** Only what was done at this moment or later. */
+  from_date?: string | undefined
+  /** Only what was done before this moment. */
+  to_date?: string | undefined
+  /** Only activities of this type, such as `member_role_changed`. */
+  type?: string | undefined
+}
+
+export type ActivityChange = {
+  /** The path of the field, such as `settings.streaming_max_insert_wait_ms`. */
+  field: string
+  /** What it was, any JSON value. Absent when the field had no value, and for a secret. */
+  from?: unknown
+  /** What it became. Absent when the field has no value any more; `changed` for a secret. */
+  to?: unknown
+}
+
+export type Activity = {
+  /** Ids of later activities sort later. */
+  id: string
+  /** What was done, such as `member_role_changed`. */
+  type: string
+  /** When it was done. */
+  createdAt: string
+  actor: {
+    /** Who did it: an API key, a person in the console, or Penstock itself. */
+    type: 'key' | 'user' | 'system'
+    /** The id of the record of the key, or of the user. */
+    id: string
+    /** The present name of the key or the user. Absent when it is gone. */
+    name?: string
+  }
+  /** The IP address that the request came from. */
+  address: string
+  /** What the client called itself: its header `User-Agent`, at most 512 characters. */
+  userAgent: string
+  /** The request: as its answer had it in `X-Request-Id`. */
+  requestId: string
+  /** What was changed, with the ids of what it belongs to, such as `serviceId`. */
+  target: {
+    /** The kind of resource, such as `member` or `pipe`. */
+    type: string
+    /** The resource. */
+    id: string
+  }
+  /** The fields that were changed. */
+  changes: ActivityChange[]
+}
+
+export type GetActivityParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** An activity of the organization. */
+  activityId: string
+}
+
+export type ListMembersParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type Member = {
+  /** The user; the same id in every organization. */
+  userId: string
+  /** From the personal profile of the user. */
+  name: string
+  /** From the personal profile of the user. */
+  email: string
+  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  role: 'admin' | 'developer'
+  /** When the user joined the organization. */
+  joinedAt: string
+}
+
+export type GetMemberParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The user; the same id in every organization the user belongs to. */
+  userId: string
+}
+
+export type UpdateMemberParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The user; the same id in every organization the user belongs to. */
+  userId: string
+}
+
+export type MemberPatch = {
+  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  role: 'admin' | 'developer'
+}
+
+export type DeleteMemberParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The user; the same id in every organization the user belongs to. */
+  userId: string
+}
+
+export type ListInvitationsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type Invitation = {
+  id: string
+  /** Who is invited; in lower case. */
+  email: string
+  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  role: 'admin' | 'developer'
+  createdAt: string
+  /** From then on the link is refused. */
+  expireAt: string
+}
+
+export type CreateInvitationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type InvitationCreate = {
+  /** Who is invited. */
+  email: string
+  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  role: 'admin' | 'developer'
+}
+
+export type InvitationWithLink = {
+  id: string
+  /** Who is invited; in lower case. */
+  email: string
+  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  role: 'admin' | 'developer'
+  createdAt: string
+  /** From then on the link is refused. */
+  expireAt: string
+  /** Where the invitation is accepted; send it to the person. Whoever has it can join: it is shown only in this answer. */
+  link: string
+}
+
+export type GetInvitationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The invitation. */
+  invitationId: string
+}
+
+export type DeleteInvitationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The invitation. */
+  invitationId: string
+}
+
+export type ListKeysParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type IpAccess = {
+  /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+  source: string
+  /** What the address is. */
+  description: string
+}
+
+export type Key = {
+  /** What paths name the key by. */
+  id: string
+  /** What the key signs in with as user name: 20 characters. */
+  keyId: string
+  /** To tell keys apart. */
+  name: string
+  roles: ('admin' | 'developer')[]
+  /** A disabled key is refused. */
+  state: 'enabled' | 'disabled'
+  expireAt: string | null
+  /** Where the key may be used from; empty means everywhere. */
+  ipAccessList: IpAccess[]
+  createdAt: string
+  usedAt: string | null
+  /** The last four characters of the secret. */
+  keySuffix: string
+  previousSecretValidUntil: string | null
+}
+
+export type CreateKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type KeyCreate = {
+  /** To tell keys apart. */
+  name: string
+  /** Exactly one role. */
+  roles: ('admin' | 'developer')[]
+  /** A disabled key is refused. */
+  state?: 'enabled' | 'disabled'
+  expireAt?: string | null
+  /** Where the key may be used from; an empty list means everywhere. */
+  ipAccessList?: {
+    /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+    source: string
+    /** What the address is. */
+    description?: string
+  }[]
+}
+
+export type KeyWithSecret = {
+  key: Key
+  /** The user name to sign in with. */
+  keyId: string
+  /** The password to sign in with. Shown only in this answer: keep it now. */
+  keySecret: string
+}
+
+export type GetCurrentKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type GetKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The `id` of the key, which is not what it signs in with. */
+  keyId: string
+}
+
+export type UpdateKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The `id` of the key, which is not what it signs in with. */
+  keyId: string
+}
+
+export type KeyPatch = {
+  /** To tell keys apart. */
+  name?: string
+  /** Exactly one role. */
+  roles?: ('admin' | 'developer')[]
+  /** A disabled key is refused. */
+  state?: 'enabled' | 'disabled'
+  expireAt?: string | null
+  /** Where the key may be used from; an empty list means everywhere. */
+  ipAccessList?: {
+    /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+    source: string
+    /** What the address is. */
+    description?: string
+  }[]
+  usedAt?: string | null
+}
+
+export type DeleteKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The `id` of the key, which is not what it signs in with. */
+  keyId: string
+}
+
+export type RotateKeyParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** The `id` of the key, which is not what it signs in with. */
+  keyId: string
+}
+
+export type KeyRotation = {
+  /** How long the present secret stays good: at most a week. With 0 it ends now. */
+  graceSeconds?: number
+}
+
+export type ListServicesParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type Service = {
+  id: string
+  /** For people; need not be unique. */
+  name: string
+  /** The cloud that the engine runs in. */
+  provider: 'aws' | 'gcp' | 'azure'
+  /** The region of the provider that the engine runs in. */
+  region: string
+  /** What the last check of the engine found; it is checked every 30 seconds, and at once after a change. `provisioning`: not checked yet. `running`: it answers. `degraded`: it was running, and one or two checks have failed since. `failed`: three have, or it was never reached, or it refuses the user name or the password. `stopped`: it was running, and after three failed checks nothing accepts connections. */
+  state: 'provisioning' | 'running' | 'degraded' | 'failed' | 'stopped'
+  stateReason: string | null
+  engineVersion: string | null
+  /** How the engine is reached: one entry, or none when no endpoint has been registered. */
+  endpoints: {
+    protocol: 'http' | 'https'
+    host: string
+    port: number
+    /** A user of the engine. */
+    username: string
+  }[]
+  /** The private endpoints attached to the service, the newest first, at most 1000; `listPrivateEndpoints` has them all. */
+  privateEndpointIds: string[]
+  /** From where the engine may be used; empty: from everywhere. */
+  ipAccessList: IpAccess[]
+  createdAt: string
+}
+
+export type CreateServiceParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type ServiceCreate = {
+  /** For people; need not be unique. */
+  name: string
+  /** The cloud that the engine runs in. */
+  provider: 'aws' | 'gcp' | 'azure'
+  /** The region of the provider that the engine runs in. */
+  region: string
+  /** Where the engine is, and how to sign in. */
+  endpoint: {
+    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. */
+    url: string
+    /** A user of the engine. */
+    username: string
+    /** The password of the user; may be empty. It is stored sealed and never shown. */
+    password: string
+  }
+  /** From where the engine may be used; empty: from everywhere. Each source once. */
+  ipAccessList?: {
+    /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    source: string
+    /** What the address is. */
+    description?: string
+  }[]
+}
+
+export type GetServiceParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type UpdateServiceParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type ServicePatch = {
+  /** For people; need not be unique. */
+  name?: string
+  /** What is left out stays: a new password keeps URL and user name. */
+  endpoint?: {
+    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. */
+    url?: string
+    /** A user of the engine. */
+    username?: string
+    /** The password of the user; may be empty. It is stored sealed and never shown. */
+    password?: string
+  }
+  privateEndpointIds?: 
+    | {
+    /** Attach these; the organization must have them. */
+    add?: string[]
+    /** Detach these; they must be attached. */
+    remove?: string[]
+  }
+    | string[]
+  ipAccessList?: 
+    | {
+    /** Let these in too; a source that the list has gets the new description. */
+    add?: {
+      /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      source: string
+      /** What the address is. */
+      description?: string
+    }[]
+    /** Take these out; the list must have them. */
+    remove?: {
+      /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      source: string
+    }[]
+  }
+    | {
+    /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    source: string
+    /** What the address is. */
+    description?: string
+  }[]
+}
+
+export type DeleteServiceParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type GetPrivateEndpointConfigParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type PrivateEndpointConfig = {
+  /** What to connect a private endpoint of the provider to. */
+  endpointServiceId: string
+  /** The name by which the engine is reached over it. */
+  privateDnsHostname: string
+}
+
+export type ListPrivateEndpointsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type CreatePrivateEndpointParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** Refuse an id that does not look like one of the provider. */
+  strict?: boolean | undefined
+}
+
+export type PrivateEndpointCreate = {
+  /** For people. */
+  description?: string
+  /** The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; azure a resource id or a uuid. An id of another form is accepted with a `Warning` header. */
+  id: string
+}
+
+export type DeletePrivateEndpointParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** An endpoint that is attached to the service. */
+  privateEndpointId: string
+}
+
+export type ListPipesParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** Most items in the answer. */
+  limit?: number | undefined
+  /** Where to go on: as the `Link` header of the page before gave it. */
+  cursor?: string | undefined
+}
+
+export type TableDefinition = {
+  engine: {
+    type: 'MergeTree' | 'ReplacingMergeTree' | 'SummingMergeTree' | 'Null'
+    /** Columns that a `SummingMergeTree` adds up. */
+    columnIds?: string[]
+    /** The column that tells a `ReplacingMergeTree` the newest row. */
+    versionColumnId?: string
+  }
+  /** Expression that makes the partitions. */
+  partitionBy?: string
+  /** Expression of the primary key. */
+  primaryKey?: string
+  /** Columns by which the table is sorted. */
+  sortingKey?: string[]
+}
+
+export type Column = {
+  /** Unique in the table. */
+  name: string
+  /** A type of the engine, such as `UInt64` or `Nullable(String)`. */
+  type: string
+}
+
+export type PipeDestination = {
+  /** Database of the service. */
+  database: string
+  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  table?: string
+  tableDefinition?: TableDefinition
+  /** Whether Penstock creates and extends the table; then it needs `tableDefinition`. */
+  managedTable?: boolean
+  /** All columns of the table; a new list replaces the old one. */
+  columns: Column[]
+}
+
+export type FieldMapping = {
+  /** A column of the destination. */
+  destinationField: string
+  /** A field of the source. */
+  sourceField: string
+}
+
+export type PipeScaling = {
+  /** 0: Penstock decides. */
+  concurrency: number
+  replicas: number
+  replicaCpuMillicores: number
+  replicaMemoryGb: number
+}
+
+export type PipeSettings = {
+  /** Threads that download data. */
+  engine_max_download_threads: number
+  /** Threads that execute an insert. */
+  engine_max_insert_threads: number
+  /** Threads that process a query; 0: the engine decides. */
+  engine_max_threads: number
+  /** Smaller blocks are joined up to this size. */
+  engine_min_insert_block_size_bytes: number
+  /** How a distributed insert from a select is spread. */
+  engine_parallel_distributed_insert_select: number
+  /** Push to attached materialized views at the same time. */
+  engine_parallel_view_processing: boolean
+  /** Files that are loaded at the same time. */
+  object_storage_concurrency: number
+  /** Most files in one insert. */
+  object_storage_max_file_count: number
+  /** Most bytes in one insert. */
+  object_storage_max_insert_bytes: number
+  /** Time between two looks for new files. */
+  object_storage_polling_interval_ms: number
+  /** Let all replicas of the engine read. */
+  object_storage_use_cluster_function: boolean
+  /** Longest wait before what has been read is inserted. */
+  streaming_max_insert_wait_ms: number
+}
+
+export type KafkaSource = {
+  type: 'kafka' | 'redpanda' | 'msk' | 'confluent' | 'warpstream' | 'azureeventhub' | 'dokafka'
+  /** Decides which credentials are needed. */
+  authentication: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
+  /** `host:port`, separated by commas. */
+  brokers: string
+  /** Separated by commas. */
+  topics: string
+  /** `AvroConfluent` needs `schemaRegistry`. */
+  format: 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
+  /** When a pipe is created without one: `penstock-` and the id of the pipe. */
+  consumerGroup?: string
+  offset?: {
+    strategy: 'from_beginning' | 'from_latest' | 'from_timestamp'
+    /** `YYYY-MM-DDTHH:MM`, UTC. With `from_timestamp`, and only with it. */
+    timestamp?: string
+  }
+  /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+  caCertificate?: string
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  /** Private ways to the brokers; a new list replaces the old one. */
+  reversePrivateEndpointIds?: string[]
+  schemaRegistry?: {
+    /** `http` or `https`, without user name and password. */
+    url: string
+    /** Left out: the registry asks for nothing. `PLAIN` when credentials are sent. */
+    authentication?: 'PLAIN'
+    /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+    caCertificate?: string
+  }
+}
+
+export type KinesisSource = {
+  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  authentication: 'IAM_ROLE' | 'IAM_USER'
+  format: 'JSONEachRow' | 'Avro' | 'AvroConfluent'
+  /** Where reading begins. */
+  iteratorType: 'TRIM_HORIZON' | 'LATEST' | 'AT_TIMESTAMP'
+  region: string
+  streamName: string
+  /** Seconds since 1970. With `AT_TIMESTAMP`, and only with it. */
+  timestamp?: number
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  useEnhancedFanOut?: boolean
+}
+
+export type ObjectStorageSource = {
+  type: 's3' | 'gcs' | 'azureblobstorage' | 'dospaces'
+  format: 
+    | 'JSONEachRow'
+    | 'CSV'
+    | 'CSVWithNames'
+    | 'TabSeparated'
+    | 'TabSeparatedWithNames'
+    | 'Parquet'
+    | 'Avro'
+  /** `CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public. */
+  authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING'
+  /** For `azureblobstorage`. */
+  azureContainerName?: string
+  /** One character, for `CSV` and `CSVWithNames`. */
+  delimiter?: string
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  /** Path or glob pattern within the container. */
+  path?: string
+  /** URL of a notification queue; needs `isContinuous`. */
+  queueUrl?: string
+  /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
+  url?: string
+  compression: 'auto' | 'none' | 'gzip' | 'gz' | 'brotli' | 'br' | 'xz' | 'LZMA' | 'zstd'
+  /** Its secret parts are shown as `***`. */
+  connectionString?: string
+  /** Whether to go on with objects that come later. */
+  isContinuous: boolean
+}
+
+export type TableMapping = {
+  /** Schema of the table in PostgreSQL. */
+  sourceSchemaName: string
+  /** Table in PostgreSQL. */
+  sourceTable: string
+  /** Table of the service; unique in the pipe. */
+  targetTable: string
+  tableEngine: 'MergeTree' | 'ReplacingMergeTree' | 'Null'
+  useCustomSortingKey: boolean
+  sortingKeys: string[]
+  excludedColumns: string[]
+}
+
+export type PostgresSource = {
+  host: string
+  port: number
+  /** Database in PostgreSQL. */
+  database: string
+  settings: {
+    /** Columns that may be NULL stay so. */
+    allowNullableColumns: boolean
+    /** Only without `replicationSlotName`. */
+    enableFailoverSlots: boolean
+    /** Connections that load one table. */
+    initialLoadParallelism: number
+    /** A publication that exists; else one is made. */
+    publicationName?: string
+    /** Most changes in one batch. */
+    pullBatchSize: number
+    /** Load and follow, load once, or follow only. */
+    replicationMode: 'cdc' | 'snapshot' | 'cdc_only'
+    /** A slot that exists. Only with `cdc_only`. */
+    replicationSlotName?: string
+    /** Rows that are loaded at once. */
+    snapshotNumRowsPerPartition: number
+    /** Tables that are loaded at the same time. */
+    snapshotNumberOfParallelTables: number
+    /** Time between two batches. */
+    syncIntervalSeconds: number
+  }
+  tableMappings: TableMapping[]
+}
+
+export type Pipe = {
+  id: string
+  serviceId: string
+  name: string
+  /** What the pipe is doing now. Changed by commands and by events, not by an update. */
+  state: 
+    | 'Provisioning'
+    | 'Setup'
+    | 'Snapshot'
+    | 'Running'
+    | 'Modifying'
+    | 'Resync'
+    | 'Stopping'
+    | 'Stopped'
+    | 'Pausing'
+    | 'Paused'
+    | 'Completed'
+    | 'Degraded'
+    | 'Failed'
+    | 'InternalError'
+  createdAt: string
+  /** When an update or a command last changed something. What the pipe does by itself leaves it alone. */
+  updatedAt: string
+  destination: PipeDestination
+  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  fieldMappings: FieldMapping[]
+  scaling: PipeScaling
+  settings: PipeSettings
+  /** Has the one member of the kind of the pipe. Secrets are never shown. */
+  source: {
+    kafka?: KafkaSource
+    kinesis?: KinesisSource
+    objectStorage?: ObjectStorageSource
+    postgres?: PostgresSource
+  }
+}
+
+export type CreatePipeParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type KafkaSourceCreate = {
+  type: 'kafka' | 'redpanda' | 'msk' | 'confluent' | 'warpstream' | 'azureeventhub' | 'dokafka'
+  /** Decides which credentials are needed. */
+  authentication: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
+  /** `host:port`, separated by commas. */
+  brokers: string
+  /** Separated by commas. */
+  topics: string
+  /** `AvroConfluent` needs `schemaRegistry`. */
+  format: 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
+  /** When a pipe is created without one: `penstock-` and the id of the pipe. */
+  consumerGroup?: string
+  offset?: {
+    strategy: 'from_beginning' | 'from_latest' | 'from_timestamp'
+    /** `YYYY-MM-DDTHH:MM`, UTC. With `from_timestamp`, and only with it. */
+    timestamp?: string
+  }
+  /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+  caCertificate?: string
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  /** Private ways to the brokers; a new list replaces the old one. */
+  reversePrivateEndpointIds?: string[]
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  credentials?: {
+    /** User name. */
+    username?: string
+    /** Password. */
+    password?: string
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+    /** Client certificate, for `MUTUAL_TLS`. */
+    certificate?: string
+    /** Key of the client certificate. */
+    privateKey?: string
+    /** For `azureeventhub`; stands for user name and password. */
+    connectionString?: string
+  }
+  schemaRegistry?: {
+    /** `http` or `https`, without user name and password. */
+    url: string
+    /** Left out: the registry asks for nothing. `PLAIN` when credentials are sent. */
+    authentication?: 'PLAIN'
+    /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+    caCertificate?: string
+    /** Never shown again. In an update, a part that is not sent stays as it is. */
+    credentials?: {
+      /** User name. */
+      username?: string
+      /** Password. */
+      password?: string
+    }
+  }
+}
+
+export type KinesisSourceCreate = {
+  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  authentication: 'IAM_ROLE' | 'IAM_USER'
+  format: 'JSONEachRow' | 'Avro' | 'AvroConfluent'
+  /** Where reading begins. */
+  iteratorType: 'TRIM_HORIZON' | 'LATEST' | 'AT_TIMESTAMP'
+  region: string
+  streamName: string
+  /** Seconds since 1970. With `AT_TIMESTAMP`, and only with it. */
+  timestamp?: number
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  accessKey?: {
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+  }
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  useEnhancedFanOut?: boolean
+}
+
+export type ObjectStorageSourceCreate = {
+  type: 's3' | 'gcs' | 'azureblobstorage' | 'dospaces'
+  format: 
+    | 'JSONEachRow'
+    | 'CSV'
+    | 'CSVWithNames'
+    | 'TabSeparated'
+    | 'TabSeparatedWithNames'
+    | 'Parquet'
+    | 'Avro'
+  /** `CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public. */
+  authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING'
+  /** For `azureblobstorage`. */
+  azureContainerName?: string
+  /** One character, for `CSV` and `CSVWithNames`. */
+  delimiter?: string
+  /** Identifier of a cloud role. */
+  iamRole?: string
+  /** Path or glob pattern within the container. */
+  path?: string
+  /** URL of a notification queue; needs `isContinuous`. */
+  queueUrl?: string
+  /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
+  url?: string
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  accessKey?: {
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+  }
+  compression?: 'auto' | 'none' | 'gzip' | 'gz' | 'brotli' | 'br' | 'xz' | 'LZMA' | 'zstd'
+  /** Its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) are shown as `***`. */
+  connectionString?: string
+  /** Whether to go on with objects that come later. */
+  isContinuous?: boolean
+}
+
+export type TableMappingToAdd = {
+  /** Schema of the table in PostgreSQL. */
+  sourceSchemaName: string
+  /** Table in PostgreSQL. */
+  sourceTable: string
+  /** Table of the service; unique in the pipe. */
+  targetTable: string
+  tableEngine?: 'MergeTree' | 'ReplacingMergeTree' | 'Null'
+  /** Needs `sortingKeys`. */
+  useCustomSortingKey?: boolean
+  /** Columns of the sorting key. */
+  sortingKeys?: string[]
+  /** Columns that are not replicated. */
+  excludedColumns?: string[]
+}
+
+export type PostgresSourceCreate = {
+  host: string
+  port?: number
+  /** Database in PostgreSQL. */
+  database: string
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  credentials: {
+    /** User name. */
+    username?: string
+    /** Password. */
+    password?: string
+  }
+  settings?: {
+    /** Columns that may be NULL stay so. */
+    allowNullableColumns?: boolean
+    /** Only without `replicationSlotName`. */
+    enableFailoverSlots?: boolean
+    /** Connections that load one table. */
+    initialLoadParallelism?: number
+    /** A publication that exists; else one is made. */
+    publicationName?: string
+    /** Most changes in one batch. */
+    pullBatchSize?: number
+    /** Load and follow, load once, or follow only. */
+    replicationMode?: 'cdc' | 'snapshot' | 'cdc_only'
+    /** A slot that exists. Only with `cdc_only`. */
+    replicationSlotName?: string
+    /** Rows that are loaded at once. */
+    snapshotNumRowsPerPartition?: number
+    /** Tables that are loaded at the same time. */
+    snapshotNumberOfParallelTables?: number
+    /** Time between two batches. */
+    syncIntervalSeconds?: number
+  }
+  tableMappings: TableMappingToAdd[]
+}
+
+export type PipeDestinationCreate = {
+  /** Database of the service. */
+  database: string
+  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  table?: string
+  tableDefinition?: TableDefinition
+  /** Whether Penstock creates and extends the table; then it needs `tableDefinition`. Not for postgres. */
+  managedTable?: boolean
+  /** All columns of the table. Postgres pipes have none. */
+  columns?: Column[]
+}
+
+export type PipeScalingCreate = {
+  /** 0: Penstock decides. */
+  concurrency?: number
+  replicas?: number
+  replicaCpuMillicores?: number
+  replicaMemoryGb?: number
+}
+
+export type PipeSettingsCreate = {
+  /** Threads that download data. */
+  engine_max_download_threads?: number
+  /** Threads that execute an insert. */
+  engine_max_insert_threads?: number
+  /** Threads that process a query; 0: the engine decides. */
+  engine_max_threads?: number
+  /** Smaller blocks are joined up to this size. */
+  engine_min_insert_block_size_bytes?: number
+  /** How a distributed insert from a select is spread. */
+  engine_parallel_distributed_insert_select?: number
+  /** Push to attached materialized views at the same time. */
+  engine_parallel_view_processing?: boolean
+  /** Files that are loaded at the same time. */
+  object_storage_concurrency?: number
+  /** Most files in one insert. */
+  object_storage_max_file_count?: number
+  /** Most bytes in one insert. */
+  object_storage_max_insert_bytes?: number
+  /** Time between two looks for new files. */
+  object_storage_polling_interval_ms?: number
+  /** Let all replicas of the engine read. */
+  object_storage_use_cluster_function?: boolean
+  /** Longest wait before what has been read is inserted. */
+  streaming_max_insert_wait_ms?: number
+}
+
+export type PipeCreate = {
+  name: string
+  /** Exactly one kind, with its secrets. */
+  source: {
+    kafka?: KafkaSourceCreate
+    kinesis?: KinesisSourceCreate
+    objectStorage?: ObjectStorageSourceCreate
+    postgres?: PostgresSourceCreate
+    /** Connect and check a sample before the pipe is created. */
+    validateSamples?: boolean
+  }
+  destination: PipeDestinationCreate
+  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  fieldMappings?: FieldMapping[]
+  scaling?: PipeScalingCreate
+  settings?: PipeSettingsCreate
+  /** Create the pipe stopped; the command `start` starts it. */
+  startPaused?: boolean
+}
+
+export type GetPipeParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type UpdatePipeParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type PipeSettingsPatch = {
+  engine_max_download_threads?: number | null
+  engine_max_insert_threads?: number | null
+  engine_max_threads?: number | null
+  engine_min_insert_block_size_bytes?: number | null
+  engine_parallel_distributed_insert_select?: number | null
+  engine_parallel_view_processing?: boolean | null
+  object_storage_concurrency?: number | null
+  object_storage_max_file_count?: number | null
+  object_storage_max_insert_bytes?: number | null
+  object_storage_polling_interval_ms?: number | null
+  object_storage_use_cluster_function?: boolean | null
+  streaming_max_insert_wait_ms?: number | null
+}
+
+/** The credentials of the schema registry cannot be changed. */
+export type KafkaSourcePatch = {
+  /** Decides which credentials are needed. */
+  authentication?: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
+  caCertificate?: string | null
+  credentials?: 
+    | {
+    /** User name. */
+    username?: string
+    /** Password. */
+    password?: string
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+    /** Client certificate, for `MUTUAL_TLS`. */
+    certificate?: string
+    /** Key of the client certificate. */
+    privateKey?: string
+    /** For `azureeventhub`; stands for user name and password. */
+    connectionString?: string
+  }
+    | null
+  iamRole?: string | null
+  reversePrivateEndpointIds?: string[] | null
+}
+
+export type KinesisSourcePatch = {
+  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  authentication?: 'IAM_ROLE' | 'IAM_USER'
+  accessKey?: 
+    | {
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+  }
+    | null
+  iamRole?: string | null
+}
+
+export type ObjectStorageSourcePatch = {
+  authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING' | null
+  accessKey?: 
+    | {
+    /** Id of an access key of a cloud user. */
+    accessKeyId?: string
+    /** Secret of the access key. */
+    secretKey?: string
+  }
+    | null
+  azureContainerName?: string | null
+  connectionString?: string | null
+  iamRole?: string | null
+  path?: string | null
+}
+
+export type TableMappingToRemove = {
+  /** Schema of the table in PostgreSQL. */
+  sourceSchemaName: string
+  /** Table in PostgreSQL. */
+  sourceTable: string
+  /** When sent, must match. */
+  targetTable?: string
+}
+
+export type PostgresSourcePatch = {
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  credentials?: {
+    /** User name. */
+    username?: string
+    /** Password. */
+    password?: string
+  }
+  /** Database in PostgreSQL. */
+  database?: string
+  host?: string
+  port?: number
+  settings?: {
+    pullBatchSize?: number | null
+    syncIntervalSeconds?: number | null
+  }
+  /** Applied after the removals. */
+  tableMappingsToAdd?: TableMappingToAdd[]
+  /** Applied before the additions. */
+  tableMappingsToRemove?: TableMappingToRemove[]
+}
+
+export type PipePatch = {
+  name?: string
+  destination?: {
+    /** All columns of the table; a new list replaces the old one. */
+    columns?: Column[]
+  }
+  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  fieldMappings?: FieldMapping[]
+  settings?: PipeSettingsPatch
+  /** Only the member of the kind of the pipe. */
+  source?: {
+    /** The credentials of the schema registry cannot be changed. */
+    kafka?: KafkaSourcePatch
+    kinesis?: KinesisSourcePatch
+    objectStorage?: ObjectStorageSourcePatch
+    postgres?: PostgresSourcePatch
+    /** Connect with the changed configuration and check a sample before anything is changed. */
+    validateSamples?: boolean
+  }
+}
+
+export type DeletePipeParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type GetPipeSettingsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type UpdatePipeSettingsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type UpdatePipeScalingParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type PipeScalingPatch = {
+  concurrency?: number | null
+  replicas?: number | null
+  replicaCpuMillicores?: number | null
+  replicaMemoryGb?: number | null
+}
+
+export type UpdatePipeStateParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type PipeStatePatch = {
+  command: 'start' | 'stop' | 'resync'
+}
+
+export type GetOrganizationPrometheusParams = {
+  /** The organization of the API key. */
+  organizationId: string
+}
+
+export type GetServicePrometheusParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+/** What Penstock refuses a request with: docs/errors.md. */
+export type ProblemCode = 
+  | 'invalid_json'
+  | 'invalid_body'
+  | 'invalid_path'
+  | 'invalid_query'
+  | 'invalid_header'
+  | 'invalid_request'
+  | 'nothing_to_update'
+  | 'source_not_validated'
+  | 'pipe_already_running'
+  | 'pipe_cannot_resync'
+  | 'unusual_endpoint_id'
+  | 'unauthorized'
+  | 'role_not_allowed'
+  | 'address_not_allowed'
+  | 'route_not_found'
+  | 'not_found'
+  | 'private_endpoints_not_configured'
+  | 'method_not_allowed'
+  | 'last_admin'
+  | 'already_member'
+  | 'invitation_exists'
+  | 'own_key'
+  | 'service_has_pipes'
+  | 'private_endpoint_exists'
+  | 'idempotency_key_reused'
+  | 'idempotency_key_in_use'
+  | 'version_mismatch'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'too_many_requests'
+  | 'too_many_failed_authentications'
+  | 'internal'
+  | 'unavailable'

@@ -1,0 +1,28 @@
+import { NoResult, operation } from '../http/operation.ts'
+import { InvitationPath, loadInvitation } from './invitation.ts'
+import { removeInvitation } from './store.ts'
+
+export const deleteInvitation = operation({
+  id: 'deleteInvitation',
+  method: 'DELETE',
+  path: '/v1/organizations/{organizationId}/invitations/{invitationId}',
+  tag: 'User management',
+  summary: 'Delete invitation',
+  description: 'Takes the invitation back: its link is refused from now on.',
+  access: 'admin',
+  activity: 'invitation_deleted',
+  versioned: true,
+  params: InvitationPath,
+  result: NoResult,
+  problems: [],
+  example: { summary: 'Take an invitation back', result: null },
+  async run({ sql, requireVersion, record }, { params }) {
+    const { organizationId, invitationId: id } = params
+    const { invitation, version } = await loadInvitation(sql, organizationId, id)
+    requireVersion(String(version))
+    await removeInvitation(sql, organizationId, id)
+    const { email, role } = invitation
+    record({ type: 'invitation', id }, [{ field: 'invitation', from: { email, role } }])
+    return { result: null }
+  },
+})

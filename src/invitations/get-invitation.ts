@@ -1,0 +1,21 @@
+import { operation } from '../http/operation.ts'
+import { Invitation, InvitationPath, invitationExample, loadInvitation } from './invitation.ts'
+
+export const getInvitation = operation({
+  id: 'getInvitation',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/invitations/{invitationId}',
+  tag: 'User management',
+  summary: 'Get invitation',
+  description: 'The invitation without its link, expired or not.',
+  access: 'developer',
+  versioned: true,
+  params: InvitationPath,
+  result: Invitation,
+  problems: [],
+  example: { summary: 'An invitation of a developer', result: invitationExample },
+  async run({ sql }, { params }) {
+    const { invitation, version } = await loadInvitation(sql, params.organizationId, params.invitationId)
+    return { result: invitation, version: String(version) }
+  },
+})

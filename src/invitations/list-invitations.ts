@@ -1,0 +1,29 @@
+import { operation } from '../http/operation.ts'
+import { PageQuery, pageOf, readPage } from '../lib/page.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from '../organizations/organization.ts'
+import { Invitation, invitationExample } from './invitation.ts'
+import { listInvitationRows } from './store.ts'
+
+export const listInvitations = operation({
+  id: 'listInvitations',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/invitations',
+  tag: 'User management',
+  summary: 'List invitations',
+  description:
+    'The invitations that have neither been accepted nor deleted, the newest first. Those that have expired are among ' +
+    'them: `expireAt` tells. Links are not shown.',
+  access: 'developer',
+  params: Type.Object(OrganizationPath),
+  query: PageQuery,
+  result: Type.Array(Invitation),
+  problems: [],
+  example: { summary: 'One invitation', result: [invitationExample] },
+  async run({ sql }, { params, query }) {
+    const page = readPage(query)
+    const invitations = await listInvitationRows(sql, params.organizationId, page)
+    const { rows, ...next } = pageOf(page, invitations, ({ createdAt, id }) => [createdAt, id])
+    return { result: rows, ...next }
+  },
+})

@@ -1,0 +1,91 @@
+import { type Sql, statement } from '../database/sql.ts'
+import type { Role } from '../http/operation.ts'
+import type { Page } from '../lib/page.ts'
+import type { Invitation } from './invitation.ts'
+
+export interface StoredInvitation {
+  invitation: Invitation
+  version: number
+}
+
+interface InvitationRow {
+  id: string
+  email: string
+  role: Role
+  created_at: string
+  expire_at: string
+  version: number
+}
+
+const columns = 'id, email, role, created_at, expire_at, version FROM invitations'
+
+const findStatement = statement<{ organizationId: string; id: string }, InvitationRow>(
+  `SELECT ${columns} WHERE organization_id = :organizationId AND id = :id`,
+)
+const findByEmailStatement = statement<{ organizationId: string; email: string }, InvitationRow>(
+  `SELECT ${columns} WHERE organization_id = :organizationId AND email = :email`,
+)
+const listStatement = statement<{ organizationId: string; at: string; id: string; rows: number }, InvitationRow>(
+  `SELECT ${columns} WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
+   ORDER BY created_at DESC, id DESC LIMIT :rows`,
+)
+const insertStatement = statement<{
+  organizationId: string
+  id: string
+  email: string
+  role: Role
+  tokenHash: string
+  createdAt: string
+  expireAt: string
+}>(
+  `INSERT INTO invitations (organization_id, id, email, role, token_hash, created_at, expire_at)
+   VALUES (:organizationId, :id, :email, :role, :tokenHash, :createdAt, :expireAt)`,
+)
+const deleteStatement = statement<{ organizationId: string; id: string }>(
+  'DELETE FROM invitations WHERE organization_id = :organizationId AND id = :id',
+)
+
+export async function findInvitation(
+  sql: Sql,
+  organizationId: string,
+  id: string,
+): Promise<StoredInvitation | undefined> {
+  const row = await sql.first(findStatement, { organizationId, id })
+  return row && { invitation: invitationOf(row), version: row.version }
+}
+
+/** There is at most one, expired or not. The email in lower case, as emails are stored. */
+export async function findInvitationByEmail(
+  sql: Sql,
+  organizationId: string,
+  email: string,
+): Promise<Invitation | undefined> {
+  const row = await sql.first(findByEmailStatement, { organizationId, email })
+  return row && invitationOf(row)
+}
+
+/** The newest first. */
+export async function listInvitationRows(
+  sql: Sql,
+  organizationId: string,
+  { rows, after: [at, id] }: Page,
+): Promise<Invitation[]> {
+  return (await sql.all(listStatement, { organizationId, at, id, rows })).map(invitationOf)
+}
+
+export async function insertInvitation(
+  sql: Sql,
+  organizationId: string,
+  invitation: Invitation,
+  tokenHash: string,
+): Promise<void> {
+  await sql.run(insertStatement, { organizationId, tokenHash, ...invitation })
+}
+
+export async function removeInvitation(sql: Sql, organizationId: string, id: string): Promise<void> {
+  await sql.run(deleteStatement, { organizationId, id })
+}
+
+function invitationOf({ id, email, role, created_at, expire_at }: InvitationRow): Invitation {
+  return { id, email, role, createdAt: created_at, expireAt: expire_at }
+}

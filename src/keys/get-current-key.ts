@@ -1,0 +1,23 @@
+import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from '../organizations/organization.ts'
+import { Key, keyExample, loadKey } from './key.ts'
+
+export const getCurrentKey = operation({
+  id: 'getCurrentKey',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/keys/current',
+  tag: 'OpenAPI',
+  summary: 'Get the API key in use',
+  description: 'The key that this very request is made with: its role, its expiry and where it may be used from.',
+  access: 'developer',
+  versioned: true,
+  params: Type.Object(OrganizationPath),
+  result: Key,
+  problems: [],
+  example: { summary: 'A key for deployments', result: { ...keyExample, usedAt: '2026-11-02T16:40:09.120Z' } },
+  async run({ sql, caller }, { params }) {
+    const { key, version } = await loadKey(sql, params.organizationId, caller.id)
+    return { result: key, version: String(version) }
+  },
+})

@@ -1,0 +1,22 @@
+import { operation } from '../http/operation.ts'
+import { Key, KeyPath, keyExample, loadKey } from './key.ts'
+
+export const getKey = operation({
+  id: 'getKey',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/keys/{keyId}',
+  tag: 'OpenAPI',
+  summary: 'Get API key',
+  description:
+    'The key without its secret. The `ETag` of the answer can be sent as `If-Match` with a change; using a key is not one.',
+  access: 'developer',
+  versioned: true,
+  params: KeyPath,
+  result: Key,
+  problems: [],
+  example: { summary: 'A key for deployments', result: keyExample },
+  async run({ sql }, { params }) {
+    const { key, version } = await loadKey(sql, params.organizationId, params.keyId)
+    return { result: key, version: String(version) }
+  },
+})

@@ -1,0 +1,27 @@
+import { operation } from '../http/operation.ts'
+import { PageQuery, pageOf, readPage } from '../lib/page.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from '../organizations/organization.ts'
+import { Key, keyExample } from './key.ts'
+import { listKeyRows } from './store.ts'
+
+export const listKeys = operation({
+  id: 'listKeys',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/keys',
+  tag: 'OpenAPI',
+  summary: 'List API keys',
+  description: 'The API keys of the organization, the newest first. Secrets are not among what is shown.',
+  access: 'developer',
+  params: Type.Object(OrganizationPath),
+  query: PageQuery,
+  result: Type.Array(Key),
+  problems: [],
+  example: { summary: 'One key', result: [keyExample] },
+  async run({ sql }, { params, query }) {
+    const page = readPage(query)
+    const keys = await listKeyRows(sql, params.organizationId, page)
+    const { rows, ...next } = pageOf(page, keys, ({ createdAt, id }) => [createdAt, id])
+    return { result: rows, ...next }
+  },
+})

@@ -1,0 +1,59 @@
+import { operation } from '../http/operation.ts'
+import { differences } from '../lib/merge-patch.ts'
+import { Type } from '../lib/schema.ts'
+import { type Key, KeyPath, KeyWithSecret, keyExample, keySecretExample, loadKey, newSecret } from './key.ts'
+import { replaceSecret } from './store.ts'
+
+export const rotateKey = operation({
+  id: 'rotateKey',
+  method: 'POST',
+  path: '/v1/organizations/{organizationId}/keys/{keyId}/rotate',
+  tag: 'OpenAPI',
+  summary: 'Rotate API key',
+  description:
+    'Gives the key another secret; its key id stays. The secret that it had stays good for `graceSeconds`, so that ' +
+    'clients can be changed one after another; one from an earlier rotation ends at once. A key may rotate itself.',
+  access: 'admin',
+  activity: 'key_rotated',
+  params: KeyPath,
+  body: Type.Object(
+    {
+      graceSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 604_800,
+          default: 0,
+          description: 'How long the present secret stays good: at most a week. With 0 it ends now.',
+        }),
+      ),
+    },
+    { $id: 'KeyRotation', additionalProperties: false },
+  ),
+  result: KeyWithSecret,
+  problems: [],
+  example: {
+    summary: 'Leave an hour to change the clients',
+    body: { graceSeconds: 3600 },
+    result: {
+      key: { ...keyExample, keySuffix: 'x4Tb', previousSecretValidUntil: '2026-11-02T17:40:09.120Z' },
+      keyId: keyExample.keyId,
+      keySecret: keySecretExample,
+    },
+  },
+  async run({ sql, vault, now, record }, { params, body }) {
+    const { organizationId, keyId: id } = params
+    const stored = await loadKey(sql, organizationId, id)
+    const { graceSeconds = 0 } = body
+    const previousSecretValidUntil =
+      graceSeconds === 0 ? null : new Date(Date.parse(now) + graceSeconds * 1000).toISOString()
+    const made = newSecret(vault)
+    await replaceSecret(sql, organizationId, id, made, previousSecretValidUntil)
+    const before = { previousSecretValidUntil: stored.key.previousSecretValidUntil }
+    record({ type: 'key', id }, [
+      { field: 'keySecret', to: 'changed' },
+      ...differences(before, { previousSecretValidUntil }),
+    ])
+    const key: Key = { ...stored.key, keySuffix: made.keySuffix, previousSecretValidUntil }
+    return { result: { key, keyId: key.keyId, keySecret: made.secret.reveal() } }
+  },
+})

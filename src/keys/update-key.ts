@@ -1,0 +1,81 @@
+import { type Caller, operation } from '../http/operation.ts'
+import { type Difference, differences, hasValue } from '../lib/merge-patch.ts'
+import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
+import { addressAllowed, completeList, ipAccessProblems } from './ip-access.ts'
+import { Key, KeyPatch, KeyPath, keyExample, loadKey, ownKey, readExpiry } from './key.ts'
+import { findStoredKey, updateKeyRow } from './store.ts'
+
+export const updateKey = operation({
+  id: 'updateKey',
+  method: 'PATCH',
+  path: '/v1/organizations/{organizationId}/keys/{keyId}',
+  tag: 'OpenAPI',
+  summary: 'Update API key',
+  description:
+    'Changes the fields that are sent and leaves the others as they are; `ipAccessList` is replaced as a whole, ' +
+    '`"expireAt": null` takes the expiry away, and one in the past ends the key at once. Changes hold from the next ' +
+    'request on. A key cannot shut itself out: it can neither disable, demote nor expire itself, nor exclude the address ' +
+    'that it is used from.',
+  access: 'admin',
+  activity: 'key_updated',
+  versioned: true,
+  params: KeyPath,
+  body: KeyPatch,
+  echo: {
+    shape: Key,
+    current: async ({ sql }, params) => (await findStoredKey(sql, params.organizationId, params.keyId))?.key,
+  },
+  result: Key,
+  problems: ['nothing_to_update', 'own_key'],
+  example: {
+    summary: 'Rename a key and let it be used from everywhere',
+    body: { name: 'deployments (eu)', ipAccessList: [] },
+    result: { ...keyExample, name: 'deployments (eu)', ipAccessList: [] },
+  },
+  async run({ sql, caller, now, requireVersion, record }, { params, body }) {
+    const { organizationId, keyId: id } = params
+    const stored = await loadKey(sql, organizationId, id)
+    requireVersion(String(stored.version))
+    const { usedAt: _, ...patch } = body
+    if (!hasValue(patch)) {
+      throw new Problem(
+        'nothing_to_update',
+        'the body has nothing to update; send at least one field that may be changed',
+      )
+    }
+
+    const problems: FieldProblem[] = []
+    const key: Key = {
+      ...stored.key,
+      name: patch.name ?? stored.key.name,
+      roles: patch.roles ?? stored.key.roles,
+      state: patch.state ?? stored.key.state,
+      expireAt: patch.expireAt === undefined ? stored.key.expireAt : readExpiry(patch.expireAt, problems),
+      ipAccessList: patch.ipAccessList ? completeList(patch.ipAccessList) : stored.key.ipAccessList,
+    }
+    problems.push(...ipAccessProblems(key.ipAccessList))
+    if (problems.length > 0) throw invalidBody(problems)
+
+    const changes = differences(stored.key, key)
+    if (changes.length === 0) return { result: stored.key, version: String(stored.version) }
+    if (id === caller.id) refuseToShutOut(key, changes, caller, now)
+    const updated = await updateKeyRow(sql, organizationId, { key, version: stored.version })
+    record({ type: 'key', id }, changes)
+    return { result: updated.key, version: String(updated.version) }
+  },
+})
+
+/** Throws when the key, as it would be, could not do again what its holder is doing now. */
+function refuseToShutOut(key: Key, changes: Difference[], { address }: Caller, now: string): void {
+  const changed = new Set(changes.map(({ field }) => field))
+  const cannot: string[] = []
+  if (changed.has('state') && key.state === 'disabled') cannot.push('disable itself')
+  if (changed.has('roles') && !key.roles.includes('admin')) cannot.push('take the role admin from itself')
+  if (changed.has('expireAt') && key.expireAt !== null && key.expireAt <= now) {
+    cannot.push(`expire itself at ${key.expireAt}, which has passed`)
+  }
+  if (changed.has('ipAccessList') && !addressAllowed(JSON.stringify(key.ipAccessList), address)) {
+    cannot.push(`have an IP access list without the address that it is used from, ${address}`)
+  }
+  if (cannot.length > 0) throw ownKey(key.id, cannot)
+}

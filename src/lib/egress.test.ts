@@ -1,0 +1,371 @@
+// S8: nothing that a user can name leads to a forbidden connection. Listeners on this machine count who reaches them.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { Egress, EgressError, type EgressPolicy, isHost } from './egress.ts'
+
+const strict: EgressPolicy = { allowLoopback: false, deniedPlaces: [] }
+
+/** What `host` of a URL or of a source may be set to in order to reach this machine or its neighbours. */
+const spellings = [
+  '127.0.0.1',
+  '127.0.0.2',
+  '127.1.2.3',
+  '127.255.255.254',
+  '127.1',
+  '127.0.1',
+  '127',
+  '2130706433',
+  '017700000001',
+  '0x7f000001',
+  '0x7f.0x0.0x0.0x1',
+  '0X7F.1',
+  '0x7f.1',
+  '0177.0.0.1',
+  '0177.0.0.01',
+  '127.0.0.01',
+  '127.000.000.001',
+  '00000127.0.0.1',
+  '127.0.0.0x1',
+  '0',
+  '0.0.0.0',
+  '0.0.0.1',
+  '00',
+  '0x0',
+  '１２７.０.０.１',
+  '127。0。0。1',
+  '127｡0｡0｡1',
+  '①②⑦.⓪.⓪.①',
+  '127.0.0.1.',
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'LocalHost.localdomain.',
+  'ｌocalhost',
+  'ⓛocalhost',
+  'local\u00adhost',
+  'localhost\u0000.example.com',
+  '127.0.0.1\u0000.example.com',
+  ' 127.0.0.1',
+  '127.0.0.1 ',
+  '127.0.0.1\n',
+  '127.0.0.1:80',
+  'user@127.0.0.1',
+  '127.0.0.1/x',
+  '127.0.0.1#',
+  '127.0.0.1?',
+  '\\\\127.0.0.1',
+  '%31%32%37.0.0.1',
+  '[::1]',
+  '::1',
+  '0:0:0:0:0:0:0:1',
+  '0000:0000:0000:0000:0000:0000:0000:0001',
+  '::0001',
+  '::',
+  '0::0',
+  '::%lo',
+  '::1%lo',
+  '::1%1',
+  '::1%25lo',
+  '::ffff:127.0.0.1',
+  '::ffff:7f00:1',
+  '::FFFF:7F00:0001',
+  '0:0:0:0:0:ffff:7f00:1',
+  '::ffff:0.0.0.0',
+  '::ffff:0:127.0.0.1',
+  '::127.0.0.1',
+  '::7f00:1',
+  '64:ff9b::127.0.0.1',
+  '64:ff9b::7f00:1',
+  '64:ff9b:1::7f00:1',
+  '2002:7f00:1::',
+  '2002:7f00:0001:0:0:0:0:1',
+  'fe80::5efe:127.0.0.1',
+  '2001:db8::5efe:7f00:1',
+  '2001:0:7f00:1::1',
+  'fe80::1',
+  'fe80::1%lo',
+  'febf::1',
+  'fec0::1',
+  'ff02::1',
+  'ff01::1',
+  '169.254.169.254',
+  '169.254.0.1',
+  '2852039166',
+  '0xa9fea9fe',
+  '::ffff:169.254.169.254',
+  '2002:a9fe:a9fe::',
+  '64:ff9b::a9fe:a9fe',
+  'fd00:ec2::254',
+  'fd20:ce::254',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  '224.0.0.1',
+  '239.255.255.250',
+  '240.0.0.1',
+  '255.255.255.255',
+  '::ffff:255.255.255.255',
+  '/var/run/postgresql',
+  '',
+  '.',
+  '-',
+  '*',
+]
+
+describe('S8 egress', () => {
+  const listeners: Server[] = []
+  let accepted = 0
+  let port = 0
+
+  before(async () => {
+    const listen = async (host: string) => {
+      const server = createServer((socket) => {
+        accepted++
+        socket.destroy()
+      })
+      server.listen({ host, port })
+      await once(server, 'listening')
+      port ||= (server.address() as AddressInfo).port
+      listeners.push(server)
+    }
+    await listen('127.0.0.1')
+    await listen('127.0.0.2')
+    await listen('::1').catch(() => undefined)
+  })
+  after(() => {
+    for (const server of listeners) server.close()
+  })
+
+  const connect = (host: string, resolve?: (name: string) => Promise<string[]>, policy = strict) =>
+    new Egress(policy, resolve).connect(host, port, { timeoutMs: 300 })
+
+  async function refused(work: Promise<unknown>, what: string): Promise<EgressError> {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
+    assert.ok(error instanceof EgressError, `${JSON.stringify(what)} was reached or failed otherwise: ${error}`)
+    return error
+  }
+
+  it('S8 reaches a listener when the operator allows it, so that the counting can be believed', async () => {
+    const socket = await connect('127.0.0.1', undefined, { ...strict, allowLoopback: true })
+    socket.destroy()
+    for (let tries = 0; accepted === 0 && tries < 100; tries++) await new Promise((done) => setTimeout(done, 5))
+    assert.equal(accepted, 1)
+    accepted = 0
+  })
+
+  it(`S8 refuses ${spellings.length} spellings of forbidden targets, without a connection`, async () => {
+    assert.ok(spellings.length >= 80)
+    for (const host of spellings) {
+      const { failure } = await refused(connect(host), host)
+      assert.equal(failure, 'denied', JSON.stringify(host))
+    }
+    assert.equal(accepted, 0)
+  })
+
+  it('S8 refuses them over HTTP too', async () => {
+    const egress = new Egress(strict)
+    for (const protocol of ['http', 'https'] as const) {
+      for (const host of spellings) {
+        const request = { protocol, host, port, method: 'GET', path: '/', headers: {} } as const
+        await refused(egress.request({ ...request, timeoutMs: 300, maxAnswerBytes: 1000 }), host)
+      }
+    }
+    assert.equal(accepted, 0)
+  })
+
+  it('S8 refuses names that resolve to forbidden addresses, whatever else they resolve to', async () => {
+    const answers = [
+      ['127.0.0.1'],
+      ['::1'],
+      ['::ffff:127.0.0.1'],
+      ['0.0.0.0'],
+      ['64:ff9b::7f00:1'],
+      ['192.0.2.1', '127.0.0.1'],
+      ['127.0.0.1', '192.0.2.1'],
+      ['2001:db8::1', '::1'],
+      ['169.254.169.254'],
+      ['fe80::1%lo'],
+      ['::1%lo'],
+      ['2130706433'],
+      ['localhost'],
+    ]
+    for (const answer of answers) {
+      const { failure } = await refused(
+        connect('engine.example', async () => answer),
+        answer.join(),
+      )
+      assert.equal(failure, 'denied', answer.join())
+    }
+    assert.equal(accepted, 0)
+  })
+
+  it('S8 asks once and connects to what it was told then: a second answer changes nothing', async () => {
+    let asked = 0
+    const rebinding = async () => (asked++ === 0 ? ['192.0.2.1'] : ['127.0.0.1'])
+    // Nobody is at the first address, but a network may answer for it all the same.
+    await connect('rebinding.example', rebinding).then(
+      (socket) => socket.destroy(),
+      () => undefined,
+    )
+    assert.equal(asked, 1)
+    let askedOverHttp = 0
+    const egress = new Egress(strict, async () => (askedOverHttp++ === 0 ? ['192.0.2.1'] : ['127.0.0.1']))
+    const request = {
+      protocol: 'http',
+      host: 'rebinding.example',
+      port,
+      method: 'GET',
+      path: '/',
+      headers: {},
+    } as const
+    await egress.request({ ...request, timeoutMs: 200, maxAnswerBytes: 1000 }).catch(() => undefined)
+    assert.equal(askedOverHttp, 1)
+    assert.equal(accepted, 0)
+  })
+
+  it('S8 never reaches our own database, by whatever name, also where this machine is allowed', async () => {
+    const resolve = async (name: string) => (name === 'db.internal' || name === 'alias.example' ? ['127.0.0.1'] : [])
+    for (const place of ['127.0.0.1', '::1', 'db.internal']) {
+      const policy = { allowLoopback: true, deniedPlaces: [{ host: place, port }] }
+      for (const host of ['127.0.0.1', '127.0.0.2', '::1', '::ffff:127.0.0.1', 'alias.example', 'db.internal']) {
+        const error = await refused(connect(host, resolve, policy), host)
+        assert.equal(error.denial, 'database', host)
+      }
+    }
+    assert.equal(accepted, 0)
+    const elsewhere = { allowLoopback: true, deniedPlaces: [{ host: '127.0.0.1', port: port + 1 }] }
+    ;(await connect('127.0.0.1', resolve, elsewhere)).destroy()
+  })
+
+  it('S8 does not follow a redirect', async () => {
+    accepted = 0
+    const front = createHttpServer((_request, response) => {
+      response.writeHead(302, { location: `http://127.0.0.2:${port}/` }).end('x')
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    const answer = await new Egress({ ...strict, allowLoopback: true }).request({
+      protocol: 'http',
+      host: '127.0.0.1',
+      port: (front.address() as AddressInfo).port,
+      method: 'GET',
+      path: '/',
+      headers: {},
+      timeoutMs: 2000,
+      maxAnswerBytes: 1000,
+    })
+    front.close()
+    assert.equal(answer.status, 302)
+    assert.equal(accepted, 0)
+  })
+})
+
+describe('egress', () => {
+  it('takes host names and plain addresses', () => {
+    for (const host of [
+      'clickhouse',
+      'clickhouse.example.com',
+      'click_house-1.internal',
+      'xn--bcher-kva.example',
+      '1.example',
+      '3com',
+      '10.0.0.7',
+      '192.168.1.1',
+      '172.16.0.1',
+      '100.64.0.1',
+      'fd12:3456::1',
+      '2001:db8::1',
+      'a'.repeat(63),
+    ]) {
+      assert.ok(isHost(host), host)
+    }
+    for (const host of ['a'.repeat(64), `${'a.'.repeat(126)}aa`, 'a..b', '-a', 'a-', 'a.-b', 'example.1', 'a.0x1f']) {
+      assert.ok(!isHost(host), host)
+    }
+  })
+
+  it('lets private addresses through', async () => {
+    for (const address of ['10.255.255.1', '172.16.255.1', '192.168.255.1', '100.64.255.1', 'fd12:3456::1']) {
+      const error = await new Egress(strict).connect(address, 9, { timeoutMs: 30 }).then(
+        (socket) => void socket.destroy(),
+        (thrown: EgressError) => thrown,
+      )
+      assert.notEqual(error?.failure, 'denied', address)
+    }
+  })
+
+  it('tells what failed', async () => {
+    const closed = createServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const { port } = closed.address() as AddressInfo
+    closed.close()
+    await once(closed, 'close')
+    const allowed = { ...strict, allowLoopback: true }
+    const failure = (egress: Egress, host: string) =>
+      egress.connect(host, port, { timeoutMs: 200 }).then(
+        () => 'connected',
+        (error: EgressError) => error.failure,
+      )
+    assert.equal(await failure(new Egress(allowed), '127.0.0.1'), 'refused')
+    const nothing = new Egress(allowed, async () => [])
+    assert.equal(await failure(nothing, 'nothing.example'), 'unresolved')
+    const broken = new Egress(allowed, async () => {
+      throw new Error('SERVFAIL for secret.example')
+    })
+    assert.equal(await failure(broken, 'broken.example'), 'unresolved')
+    const slow = new Egress(allowed, () => new Promise(() => undefined))
+    assert.equal(await failure(slow, 'slow.example'), 'timed out')
+  })
+
+  it('tries the next address when one refuses', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.2')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const egress = new Egress({ ...strict, allowLoopback: true }, async () => ['127.0.0.1', '127.0.0.2'])
+    const socket = await egress.connect('two.example', port, { timeoutMs: 1000 })
+    assert.equal(socket.remoteAddress, '127.0.0.2')
+    socket.destroy()
+    server.close()
+  })
+
+  it('breaks off an answer that is too long, cut, or slow', async () => {
+    const server = createHttpServer((request, response) => {
+      if (request.url === '/long') response.end('x'.repeat(2000))
+      else if (request.url === '/cut') {
+        response.writeHead(200, { 'content-length': '100' }).write('x')
+        setTimeout(() => response.destroy(), 20)
+      } else if (request.url === '/slow') response.writeHead(200).write('x')
+      else response.end('short')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const egress = new Egress({ ...strict, allowLoopback: true })
+    const get = (path: string) =>
+      egress
+        .request({
+          protocol: 'http',
+          host: '127.0.0.1',
+          port,
+          method: 'GET',
+          path,
+          headers: {},
+          timeoutMs: 300,
+          maxAnswerBytes: 1000,
+        })
+        .then(
+          ({ body }) => body.toString(),
+          (error: EgressError) => error.failure,
+        )
+    assert.equal(await get('/'), 'short')
+    assert.equal(await get('/long'), 'broken')
+    assert.equal(await get('/cut'), 'broken')
+    assert.equal(await get('/slow'), 'timed out')
+    server.closeAllConnections()
+    server.close()
+  })
+})

@@ -1,0 +1,322 @@
+// The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
+// it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
+// else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
+import { lookup } from 'node:dns/promises'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { connect as connectTls } from 'node:tls'
+
+export interface EgressPolicy {
+  /** The operator trusts everything that listens on this machine. */
+  allowLoopback: boolean
+  /** Never reached, whatever else is allowed: our own database. */
+  deniedPlaces: { host: string; port: number }[]
+}
+
+/** Gives the addresses of a name; tests bring their own. */
+export type Resolve = (name: string) => Promise<string[]>
+
+export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' | 'timed out' | 'tls' | 'broken'
+
+/** Why a place may not be reached. */
+export type Denial = 'host' | 'loopback' | 'address' | 'database'
+
+export class EgressError extends Error {
+  readonly failure: EgressFailure
+  /** Only of what was denied. */
+  readonly denial: Denial | undefined
+
+  constructor(failure: EgressFailure, denial?: Denial) {
+    super(`egress: ${failure}${denial ? ` (${denial})` : ''}`)
+    this.name = 'EgressError'
+    this.failure = failure
+    this.denial = denial
+  }
+}
+
+export interface EgressRequest {
+  protocol: 'http' | 'https'
+  host: string
+  port: number
+  method: 'GET' | 'POST'
+  path: string
+  headers: Record<string, string>
+  /** For all of it: resolving, connecting, sending and receiving. */
+  timeoutMs: number
+  /** A longer answer is broken off. */
+  maxAnswerBytes: number
+  signal?: AbortSignal | undefined
+}
+
+export interface EgressAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  body: Buffer
+}
+
+const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
+const hostName = new RegExp(`^${label}(?:\\.${label})*$`, 'i')
+
+/**
+ * Whether this is a host name or an address in its plain form. Every other spelling of an address (`2130706433`,
+ * `0x7f.1`, `0177.0.0.1`, full-width digits, a zone, a dot at the end) is refused: resolvers read them differently.
+ */
+export function isHost(text: string): boolean {
+  if (isIP(text) !== 0) return !text.includes('%')
+  if (text.length > 253 || !hostName.test(text)) return false
+  const last = text.slice(text.lastIndexOf('.') + 1)
+  return !/^(?:\d+|0x[0-9a-f]*)$/i.test(last)
+}
+
+/** The name or address as it goes into a URL or a Host header. */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+const forbidden = new BlockList()
+// "This network" (Linux takes 0.0.0.0 for itself), link-local, multicast, reserved and broadcast.
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const) {
+  forbidden.addSubnet(network, prefix)
+}
+// Unspecified, link-local, site-local, multicast; Teredo and the local NAT64 prefix can hide an IPv4 address anywhere.
+for (const [network, prefix] of [
+  ['::', 128],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+  ['2001::', 32],
+  ['64:ff9b:1::', 48],
+] as const) {
+  forbidden.addSubnet(network, prefix, 'ipv6')
+}
+// Metadata services outside the link-local range: Alibaba, Azure, Oracle, AWS and Google over IPv6.
+for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192']) forbidden.addAddress(address)
+for (const address of ['fd00:ec2::254', 'fd20:ce::254']) forbidden.addAddress(address, 'ipv6')
+
+/** What an address can mean: itself, and an IPv4 address that a translator would find in it. */
+function meaningsOf(address: string): string[] {
+  if (!isIPv6(address)) return [address]
+  const groups = groupsOf(address)
+  const ipv4 = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+  const meanings = [groups.map((group) => group.toString(16)).join(':')]
+  const starts = (...expected: number[]): boolean => expected.every((group, index) => groups[index] === group)
+  const last = ipv4(groups[6]!, groups[7]!)
+  // IPv4-mapped, IPv4-translated, NAT64, IPv4-compatible (which `::` and `::1` look like and are not), ISATAP, 6to4.
+  if (starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0)) {
+    meanings.push(last)
+  }
+  if (starts(0, 0, 0, 0, 0, 0) && groups[6] !== 0) meanings.push(last)
+  if ((groups[4] === 0 || groups[4] === 0x200) && groups[5] === 0x5efe) meanings.push(last)
+  if (groups[0] === 0x2002) meanings.push(ipv4(groups[1]!, groups[2]!))
+  return meanings
+}
+
+function groupsOf(address: string): number[] {
+  // The URL parser writes an IPv6 address in its one canonical form, without a dotted end.
+  const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1)
+  const [head = '', tail] = canonical.split('::')
+  const read = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
+  if (tail === undefined) return read(head)
+  const [front, back] = [read(head), read(tail)]
+  return [...front, ...new Array<number>(8 - front.length - back.length).fill(0), ...back]
+}
+
+function inList(list: BlockList, address: string): boolean {
+  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+}
+
+/** Whether connecting to the address ends on this machine. */
+function isThisMachine(meaning: string): boolean {
+  if (inList(loopback, meaning)) return true
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return own.some(({ address }) => meaningsOf(address.split('%')[0]!).includes(meaning))
+}
+
+const resolveBySystem: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address)
+
+export class Egress {
+  readonly #policy: EgressPolicy
+  readonly #resolve: Resolve
+
+  constructor(policy: EgressPolicy, resolve: Resolve = resolveBySystem) {
+    this.#policy = policy
+    this.#resolve = resolve
+  }
+
+  /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
+  async connect(host: string, port: number, options: { timeoutMs: number; signal?: AbortSignal }): Promise<Socket> {
+    const { timeoutMs } = options
+    const limit = AbortSignal.timeout(timeoutMs)
+    const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
+    return this.#connect(host, port, signal, timeoutMs)
+  }
+
+  /** One HTTP exchange. A redirect is an answer like any other, and is not followed. */
+  async request(request: EgressRequest): Promise<EgressAnswer> {
+    const { protocol, host, port, timeoutMs } = request
+    const limit = AbortSignal.timeout(timeoutMs)
+    const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit
+    const plain = await this.#connect(host, port, signal, timeoutMs)
+    let socket = plain
+    try {
+      if (protocol === 'https') socket = await secure(plain, host, signal)
+      return await exchange(socket, request, signal)
+    } finally {
+      socket.destroy()
+      plain.destroy()
+    }
+  }
+
+  async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
+    const addresses = await withLimit(this.#addressesOf(host), signal)
+    const denial = await withLimit(this.#denialOf(addresses, port), signal)
+    if (denial) throw new EgressError('denied', denial)
+    let failure: unknown
+    for (const [index, address] of addresses.entries()) {
+      // One address that does not answer leaves time for the others.
+      const attempt = AbortSignal.any([
+        signal,
+        AbortSignal.timeout(Math.ceil(timeoutMs / (addresses.length - index + 1))),
+      ])
+      try {
+        return await openSocket(address, port, index === addresses.length - 1 ? signal : attempt)
+      } catch (error) {
+        failure = error
+        if (signal.aborted) break
+      }
+    }
+    throw failure
+  }
+
+  async #addressesOf(host: string): Promise<string[]> {
+    if (!isHost(host)) throw new EgressError('denied', 'host')
+    if (isIP(host) !== 0) return [host]
+    const addresses = await this.#resolve(host).catch(() => [])
+    if (addresses.length === 0) throw new EgressError('unresolved')
+    return addresses
+  }
+
+  /** One address that is denied denies them all: whoever answers for the name is not to be trusted. */
+  async #denialOf(addresses: string[], port: number): Promise<Denial | undefined> {
+    for (const address of addresses) {
+      if (isIP(address) === 0 || address.includes('%')) return 'address'
+      for (const meaning of meaningsOf(address)) {
+        if (inList(forbidden, meaning)) return 'address'
+        if (!this.#policy.allowLoopback && inList(loopback, meaning)) return 'loopback'
+        if (await this.#isDeniedPlace(meaning, port)) return 'database'
+      }
+    }
+    return undefined
+  }
+
+  async #isDeniedPlace(meaning: string, port: number): Promise<boolean> {
+    for (const place of this.#policy.deniedPlaces) {
+      if (place.port !== port) continue
+      const addresses = isIP(place.host) === 0 ? await this.#resolve(place.host).catch(() => []) : [place.host]
+      for (const theirs of addresses.flatMap((address) => meaningsOf(address.split('%')[0]!))) {
+        if (theirs === meaning || (isThisMachine(theirs) && isThisMachine(meaning))) return true
+      }
+    }
+    return false
+  }
+}
+
+async function withLimit<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  work.catch(() => undefined)
+  if (signal.aborted) throw new EgressError('timed out')
+  let stop: (() => void) | undefined
+  const limit = new Promise<never>((_, reject) => {
+    stop = () => reject(new EgressError('timed out'))
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, limit])
+  } finally {
+    signal.removeEventListener('abort', stop!)
+  }
+}
+
+async function openSocket(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connectSocket({ host: address, port, family: isIP(address), autoSelectFamily: false })
+  // An error after this function has returned is told by whoever uses the socket.
+  socket.on('error', () => undefined)
+  const connected = new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', (error: NodeJS.ErrnoException) => reject(new EgressError(failureOf(error.code))))
+  })
+  try {
+    await withLimit(connected, signal)
+    if (socket.remoteAddress === undefined || !meaningsOf(address).includes(meaningsOf(socket.remoteAddress)[0]!)) {
+      throw new EgressError('denied', 'address')
+    }
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+}
+
+async function secure(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
+  const secured = connectTls({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}) })
+  secured.on('error', () => undefined)
+  const ready = new Promise<void>((resolve, reject) => {
+    secured.once('secureConnect', resolve)
+    secured.once('error', () => reject(new EgressError('tls')))
+    secured.once('close', () => reject(new EgressError('tls')))
+  })
+  try {
+    await withLimit(ready, signal)
+    return secured
+  } catch (error) {
+    secured.destroy()
+    throw error
+  }
+}
+
+function exchange(socket: Socket, request: EgressRequest, signal: AbortSignal): Promise<EgressAnswer> {
+  const { host, port, method, path, headers, maxAnswerBytes } = request
+  const answered = new Promise<EgressAnswer>((resolve, reject) => {
+    const broken = (): void => reject(new EgressError('broken'))
+    const sent = httpRequest(
+      {
+        createConnection: () => socket,
+        method,
+        path,
+        headers: { ...headers, host: `${hostInUrl(host)}:${port}`, connection: 'close' },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > maxAnswerBytes) broken()
+          else chunks.push(chunk)
+        })
+        response.on('end', () => {
+          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
+        })
+        response.on('error', broken)
+        response.on('close', broken)
+      },
+    )
+    sent.on('error', broken)
+    sent.end()
+  })
+  return withLimit(answered, signal)
+}
+
+function failureOf(code: string | undefined): EgressFailure {
+  if (code === 'ECONNREFUSED') return 'refused'
+  return code === 'ETIMEDOUT' ? 'timed out' : 'unreachable'
+}

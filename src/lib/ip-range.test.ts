@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ipRangeProblem, isIpRange } from './ip-range.ts'
+
+describe('an entry of an IP access list', () => {
+  it('is an address or a range', () => {
+    for (const text of [
+      '192.0.2.7',
+      '10.0.0.0/8',
+      '0.0.0.0/0',
+      '192.0.2.7/32',
+      '::1',
+      '2001:db8::/32',
+      '::/0',
+      '::1/128',
+    ]) {
+      assert.ok(isIpRange(text), text)
+      assert.equal(ipRangeProblem('source', text), undefined)
+    }
+  })
+
+  it('is nothing else', () => {
+    for (const text of [
+      '',
+      '10.0.0',
+      '10.0.0.256',
+      '010.0.0.1',
+      '2130706433',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0.0/08',
+      '10.0.0.0/-1',
+      '10.0.0.0/8/8',
+      '10.0.0.0/255.0.0.0',
+      '10.0.0.0 /8',
+      ' 10.0.0.1',
+      'fe80::1%eth0',
+      '2001:db8::/129',
+      'localhost',
+      '*',
+    ]) {
+      assert.ok(!isIpRange(text), text)
+      assert.deepEqual(ipRangeProblem('ipAccessList[0].source', text), {
+        path: 'ipAccessList[0].source',
+        detail: `ipAccessList[0].source must be an IP address or a range such as 10.0.0.0/8, not ${JSON.stringify(text)}`,
+      })
+    }
+  })
+})

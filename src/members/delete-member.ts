@@ -1,0 +1,31 @@
+import { NoResult, operation } from '../http/operation.ts'
+import { keepAnAdmin, loadMember, MemberPath } from './member.ts'
+import { removeMember, versionOf } from './store.ts'
+
+export const deleteMember = operation({
+  id: 'deleteMember',
+  method: 'DELETE',
+  path: '/v1/organizations/{organizationId}/members/{userId}',
+  tag: 'User management',
+  summary: 'Remove organization member',
+  description:
+    'Takes the member out of the organization; memberships in other organizations stay. API keys belong to the ' +
+    'organization and stay too. An organization always keeps at least one admin.',
+  access: 'admin',
+  activity: 'member_removed',
+  versioned: true,
+  params: MemberPath,
+  result: NoResult,
+  problems: ['last_admin'],
+  example: { summary: 'Remove a developer', result: null },
+  async run({ sql, requireVersion, record }, { params }) {
+    const { organizationId, userId } = params
+    const stored = await loadMember(sql, organizationId, userId)
+    requireVersion(versionOf(stored))
+    await keepAnAdmin(sql, organizationId, stored.member)
+    await removeMember(sql, organizationId, stored.member)
+    const { email, role } = stored.member
+    record({ type: 'member', id: userId }, [{ field: 'member', from: { email, role } }])
+    return { result: null }
+  },
+})

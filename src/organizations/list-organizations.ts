@@ -1,0 +1,28 @@
+import { operation } from '../http/operation.ts'
+import { PageQuery, readPage } from '../lib/page.ts'
+import { Type } from '../lib/schema.ts'
+import { loadOrganization, Organization, organizationExample } from './organization-shape.ts'
+
+export const listOrganizations = operation({
+  id: 'listOrganizations',
+  method: 'GET',
+  path: '/v1/organizations',
+  tag: 'Organization',
+  summary: 'List organizations',
+  description:
+    'The organizations that the API key belongs to. A key belongs to one, so the list has one page and one item.',
+  access: 'developer',
+  params: Type.Object({}),
+  query: PageQuery,
+  result: Type.Array(Organization),
+  problems: [],
+  example: { summary: 'The organization of the key', result: [organizationExample] },
+  async run({ sql, caller }, { query }) {
+    const page = readPage(query)
+    const { organization } = await loadOrganization(sql, caller.organizationId)
+    const { createdAt, id } = organization
+    const [at, after] = page.after
+    const isAfter = createdAt < at || (createdAt === at && id < after)
+    return { result: isAfter ? [organization] : [] }
+  },
+})

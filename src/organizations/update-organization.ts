@@ -1,0 +1,47 @@
+import { operation } from '../http/operation.ts'
+import { Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from './organization.ts'
+import { loadOrganization, Organization, OrganizationPatch, organizationExample } from './organization-shape.ts'
+import { renameOrganization } from './store.ts'
+
+export const updateOrganization = operation({
+  id: 'updateOrganization',
+  method: 'PATCH',
+  path: '/v1/organizations/{organizationId}',
+  tag: 'Organization',
+  summary: 'Update organization',
+  description: 'Changes the name of the organization. The name that it already has is fine and changes nothing.',
+  access: 'admin',
+  activity: 'organization_updated',
+  versioned: true,
+  params: Type.Object(OrganizationPath),
+  body: OrganizationPatch,
+  echo: {
+    shape: Organization,
+    current: async ({ sql }, params) => (await loadOrganization(sql, params.organizationId)).organization,
+  },
+  result: Organization,
+  problems: ['nothing_to_update'],
+  example: {
+    summary: 'Rename the organization',
+    body: { name: 'Northwind Data' },
+    result: { ...organizationExample, name: 'Northwind Data' },
+  },
+  async run({ sql, requireVersion, record }, { params, body }) {
+    const { organization, version } = await loadOrganization(sql, params.organizationId)
+    requireVersion(String(version))
+    const { id } = organization
+    const { name } = body
+    if (name === undefined) {
+      throw new Problem(
+        'nothing_to_update',
+        'the body has nothing to update; send at least one field that may be changed',
+      )
+    }
+    if (name === organization.name) return { result: organization, version: String(version) }
+    await renameOrganization(sql, id, name)
+    record({ type: 'organization', id }, [{ field: 'name', from: organization.name, to: name }])
+    return { result: { ...organization, name }, version: String(version + 1) }
+  },
+})

@@ -1,0 +1,513 @@
+// What holds for every new pipe: defaults, bounds, the destination, all problems at once, secrets, states, activities. The
+// rules of one kind of source are in create-pipe-sources.test.ts. Every secret in this file has the word "hush" in it.
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { onBothDatabases } from '../../test/harness.ts'
+import {
+  type Json,
+  kinds,
+  leastPipes,
+  pointersOf,
+  type ServiceOfPipes,
+  serviceOfPipes,
+  withField,
+} from '../../test/pipes.ts'
+import { openSecrets } from './store.ts'
+
+const unknownId = '00000000-0000-4000-8000-000000000000'
+const text = (length: number) => 'x'.repeat(length)
+const columns = [
+  { name: 'order_id', type: 'UInt64' },
+  { name: 'amount', type: 'Decimal(18, 2)' },
+  { name: 'ordered_at', type: 'DateTime64(3)' },
+]
+
+// Written out here and not taken from the code that they check.
+const defaultSettings = {
+  streaming_max_insert_wait_ms: 5000,
+  object_storage_concurrency: 1,
+  object_storage_polling_interval_ms: 30000,
+  object_storage_max_insert_bytes: 10737418240,
+  object_storage_max_file_count: 100,
+  object_storage_use_cluster_function: true,
+  engine_max_threads: 0,
+  engine_max_insert_threads: 1,
+  engine_max_download_threads: 4,
+  engine_min_insert_block_size_bytes: 1073741824,
+  engine_parallel_distributed_insert_select: 2,
+  engine_parallel_view_processing: false,
+}
+const defaultScaling = { concurrency: 0, replicas: 1, replicaCpuMillicores: 125, replicaMemoryGb: 0.5 }
+
+const bounds: [path: string, least: number, most: number, step: number][] = [
+  ['scaling.concurrency', 0, 34, 1],
+  ['scaling.replicas', 1, 40, 1],
+  ['scaling.replicaCpuMillicores', 125, 2000, 1],
+  ['scaling.replicaMemoryGb', 0.5, 8, 0.01],
+  ['settings.streaming_max_insert_wait_ms', 500, 60_000, 1],
+  ['settings.object_storage_concurrency', 1, 35, 1],
+  ['settings.object_storage_polling_interval_ms', 100, 3_600_000, 1],
+  ['settings.object_storage_max_insert_bytes', 10_485_760, 53_687_091_200, 1],
+  ['settings.object_storage_max_file_count', 1, 10_000, 1],
+  ['settings.engine_max_threads', 0, 64, 1],
+  ['settings.engine_max_insert_threads', 0, 16, 1],
+  ['settings.engine_max_download_threads', 0, 32, 1],
+  ['settings.engine_min_insert_block_size_bytes', 0, 10_737_418_240, 1],
+  ['settings.engine_parallel_distributed_insert_select', 0, 2, 1],
+]
+
+/** Each is the least Kafka pipe with one thing wrong; where the answer points, when that is not the field itself. */
+const refused: [path: string, value: unknown, pointers?: string[]][] = [
+  ['name', undefined],
+  ['name', ''],
+  ['name', text(256)],
+  ['name', null],
+  ['name', 5],
+  ['source', undefined],
+  ['source', null],
+  ['source', {}],
+  ['source', { validateSamples: false }],
+  ['source.validateSamples', 'true'],
+  ['source.mysql', {}],
+  ['destination', undefined],
+  ['destination.database', undefined],
+  ['destination.database', ''],
+  ['destination.database', text(256)],
+  ['destination.table', undefined],
+  ['destination.table', ''],
+  ['destination.table', text(256)],
+  ['destination.columns', undefined, ['#/destination/columns']],
+  ['destination.columns', [], ['#/destination/columns']],
+  ['destination.columns', null],
+  ['destination.columns.0.name', ''],
+  ['destination.columns.0.type', ' '],
+  ['destination.columns.0.codec', 'ZSTD'],
+  ['destination.columns', [columns[0], columns[0]], ['#/destination/columns/1/name']],
+  ['destination.columns', Array.from({ length: 2001 }, (_, at) => ({ name: `c${at}`, type: 'String' }))],
+  ['destination.managedTable', null],
+  ['destination.managedTable', 'yes'],
+  ['destination.managedTable', false, ['#/destination/tableDefinition']],
+  ['destination.tableDefinition', undefined],
+  ['destination.tableDefinition', {}, ['#/destination/tableDefinition/engine']],
+  ['destination.tableDefinition.engine.type', 'Log'],
+  ['destination.tableDefinition.engine.codec', 'x'],
+  ['destination.tableDefinition.engine.versionColumnId', 'order_id'],
+  ['destination.tableDefinition.engine.versionColumnId', ''],
+  ['destination.tableDefinition.engine.columnIds', ['order_id']],
+  [
+    'destination.tableDefinition.engine',
+    { type: 'SummingMergeTree', versionColumnId: 'order_id' },
+    ['#/destination/tableDefinition/engine/versionColumnId'],
+  ],
+  [
+    'destination.tableDefinition.engine',
+    { type: 'ReplacingMergeTree', columnIds: ['order_id'] },
+    ['#/destination/tableDefinition/engine/columnIds'],
+  ],
+  [
+    'destination.tableDefinition.engine',
+    { type: 'ReplacingMergeTree', versionColumnId: 'nowhere' },
+    ['#/destination/tableDefinition/engine/versionColumnId'],
+  ],
+  [
+    'destination.tableDefinition.engine',
+    { type: 'SummingMergeTree', columnIds: ['order_id', 'nowhere'] },
+    ['#/destination/tableDefinition/engine/columnIds/1'],
+  ],
+  [
+    'destination.tableDefinition.engine',
+    { type: 'SummingMergeTree', columnIds: ['order_id', 'order_id'] },
+    ['#/destination/tableDefinition/engine/columnIds'],
+  ],
+  ['destination.tableDefinition.sortingKey', ['nowhere'], ['#/destination/tableDefinition/sortingKey/0']],
+  ['destination.tableDefinition.sortingKey', ['order_id', 'order_id']],
+  ['destination.tableDefinition.sortingKey', 'order_id'],
+  ['destination.tableDefinition.primaryKey', ''],
+  ['destination.tableDefinition.partitionBy', text(1025)],
+  ['fieldMappings', null],
+  ['fieldMappings', [{ destinationField: 'nowhere', sourceField: 'a' }], ['#/fieldMappings/0/destinationField']],
+  ['fieldMappings', [{ destinationField: 'order_id' }], ['#/fieldMappings/0/sourceField']],
+  [
+    'fieldMappings',
+    [
+      { destinationField: 'order_id', sourceField: 'a' },
+      { destinationField: 'order_id', sourceField: 'b' },
+    ],
+    ['#/fieldMappings/1/destinationField'],
+  ],
+  ['scaling', null],
+  ['scaling.replicas', null],
+  ['scaling.replicas', 1.5],
+  ['scaling.pods', 1],
+  ['settings', null],
+  ['settings.engine_max_threads', null],
+  ['settings.engine_parallel_view_processing', 1],
+  ['settings.max_threads', 1],
+  ['startPaused', 'true'],
+  ['startPaused', null],
+  ['id', unknownId],
+  ['serviceId', unknownId],
+  ['state', 'Stopped'],
+  ['createdAt', '2026-01-01T00:00:00.000Z'],
+  ['stratPaused', true],
+]
+
+onBothDatabases('createPipe', (app) => {
+  let service: ServiceOfPipes
+  before(async () => {
+    service = await serviceOfPipes(app())
+  })
+  const list = async () => (await service.send('GET', '?limit=1000')).body.result as Json[]
+
+  describe('200', () => {
+    for (const kind of kinds) {
+      it(`gives a ${kind} pipe that was created with the least all eleven fields, with defaults`, async () => {
+        const body = leastPipes[kind]
+        const answer = await service.send('POST', '', body)
+        assert.equal(answer.status, 200, answer.text)
+        const { id, createdAt, source, destination, ...rest } = answer.body.result
+        assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+        assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
+        assert.deepEqual(rest, {
+          serviceId: service.serviceId,
+          name: body.name,
+          state: 'Provisioning',
+          updatedAt: createdAt,
+          fieldMappings: [],
+          scaling: defaultScaling,
+          settings: defaultSettings,
+        })
+        assert.deepEqual(Object.keys(source), [kind])
+        assert.deepEqual(
+          destination,
+          kind === 'postgres'
+            ? { database: 'analytics', columns: [] }
+            : { ...(body.destination as Json), managedTable: true },
+        )
+        assert.doesNotMatch(answer.text, /hush/)
+        assert.deepEqual((await service.send('GET', `/${id}`)).body.result, answer.body.result)
+        assert.deepEqual((await service.load(id)).settings, {}, 'only what was set is stored')
+      })
+
+      it(`lets a new ${kind} pipe be sent back as it was read, which changes nothing`, async () => {
+        const { id } = await service.create(leastPipes[kind])
+        const before = await service.load(id)
+        const read = await service.send('GET', `/${id}`)
+        const answer = await service.send('PATCH', `/${id}`, read.body.result)
+        assert.equal(answer.status, 200, answer.text)
+        assert.deepEqual(answer.body.result, read.body.result)
+        assert.equal(answer.headers.etag, read.headers.etag)
+        assert.deepEqual(await service.load(id), before)
+      })
+
+      it(`creates a ${kind} pipe stopped when told`, async () => {
+        const atRest = kind === 'postgres' ? 'Paused' : 'Stopped'
+        assert.equal((await service.create({ ...leastPipes[kind], startPaused: true })).state, atRest)
+        assert.equal((await service.create({ ...leastPipes[kind], startPaused: false })).state, 'Provisioning')
+      })
+
+      it(`cannot validate the samples of a ${kind} source yet, and says so`, async () => {
+        const before = (await list()).length
+        const answer = await service.send('POST', '', withField(leastPipes[kind], 'source.validateSamples', true))
+        assert.equal(answer.status, 400)
+        assert.equal(answer.body.code, 'source_not_validated')
+        assert.deepEqual(pointersOf(answer), ['#/source/validateSamples'])
+        assert.equal((await list()).length, before)
+        const body = withField(leastPipes[kind], 'source.validateSamples', false)
+        assert.ok(!('validateSamples' in ((await service.create(body)).source as Json)))
+      })
+    }
+
+    it('keeps every field outside the source as it was sent', async () => {
+      const parts = {
+        name: '🪣'.repeat(255),
+        destination: {
+          database: 'analytics',
+          table: 'orders',
+          managedTable: true,
+          columns,
+          tableDefinition: {
+            engine: { type: 'MergeTree', columnIds: [] },
+            partitionBy: 'toYYYYMM(ordered_at)',
+            primaryKey: 'order_id',
+            sortingKey: ['order_id', 'ordered_at'],
+          },
+        },
+        fieldMappings: [{ destinationField: 'amount', sourceField: 'order.amount' }],
+        scaling: { concurrency: 3, replicas: 2, replicaCpuMillicores: 250, replicaMemoryGb: 1.25 },
+        settings: { ...defaultSettings, engine_max_threads: 8, object_storage_use_cluster_function: false },
+      }
+      const { name, destination, fieldMappings, scaling, settings } = await service.create({
+        ...leastPipes.kafka,
+        ...parts,
+      })
+      assert.deepEqual({ name, destination, fieldMappings, scaling, settings }, parts)
+    })
+
+    it('takes every engine with what goes with it', async () => {
+      for (const tableDefinition of [
+        { engine: { type: 'MergeTree' } },
+        { engine: { type: 'ReplacingMergeTree' } },
+        { engine: { type: 'ReplacingMergeTree', versionColumnId: 'ordered_at', columnIds: [] } },
+        { engine: { type: 'SummingMergeTree' } },
+        { engine: { type: 'SummingMergeTree', columnIds: ['amount'] }, sortingKey: ['order_id'] },
+        { engine: { type: 'Null' }, sortingKey: [] },
+      ]) {
+        const destination = { database: 'a', table: 't', columns, tableDefinition }
+        const pipe = await service.create({ ...leastPipes.kinesis, destination })
+        assert.deepEqual(pipe.destination, { ...destination, managedTable: true })
+      }
+    })
+
+    it('takes a table that Penstock does not manage without a definition', async () => {
+      const destination = { database: 'a', table: 't', managedTable: false, columns }
+      assert.deepEqual((await service.create({ ...leastPipes.objectStorage, destination })).destination, destination)
+    })
+
+    it('takes the bounds of scaling and settings, and stores only what was set', async () => {
+      for (const [path, least, most] of bounds) {
+        const [part, name] = path.split('.') as [string, string]
+        for (const value of [least, most]) {
+          const pipe = await service.create(withField(leastPipes.kafka, path, value))
+          assert.equal((pipe[part] as Json)[name], value, path)
+          const stored = await service.load(pipe.id)
+          if (part === 'settings') assert.deepEqual(stored.settings, { [name]: value })
+          else assert.deepEqual(stored.scaling, { ...defaultScaling, [name]: value })
+        }
+      }
+    })
+
+    it('takes empty lists and empty objects for what they are', async () => {
+      const pipe = await service.create({
+        ...withField(leastPipes.kafka, 'source.kafka.reversePrivateEndpointIds', []),
+        fieldMappings: [],
+        scaling: {},
+        settings: {},
+      })
+      assert.deepEqual((pipe.source as { kafka: Json }).kafka.reversePrivateEndpointIds, [])
+      assert.deepEqual(pipe.scaling, defaultScaling)
+      const postgres = await service.create(withField(leastPipes.postgres, 'destination.columns', []))
+      assert.deepEqual(postgres.destination, { database: 'analytics', columns: [] })
+    })
+
+    it('creates two pipes of the same body, and one with the same Idempotency-Key', async () => {
+      const [one, two] = [await service.create(leastPipes.kafka), await service.create(leastPipes.kafka)]
+      assert.notEqual(one.id, two.id)
+      const before = (await list()).length
+      const headers = { 'idempotency-key': 'one pipe' }
+      const answers = [
+        await service.send('POST', '', leastPipes.kafka, { headers }),
+        await service.send('POST', '', leastPipes.kafka, { headers }),
+      ]
+      assert.deepEqual(answers[0]!.body.result, answers[1]!.body.result)
+      assert.equal((await list()).length, before + 1)
+    })
+
+    it('can be changed, scaled, stopped and deleted with the versions of its answers', async () => {
+      const { id } = await service.create(leastPipes.kafka)
+      let etag = String((await service.send('GET', `/${id}`)).headers.etag)
+      for (const [method, path, body] of [
+        ['PATCH', '', { name: 'renamed' }],
+        ['PUT', '/settings', { engine_max_threads: 2 }],
+        ['PATCH', '/scaling', { replicas: 2 }],
+        ['PATCH', '/state', { command: 'stop' }],
+        ['DELETE', '', undefined],
+      ] as const) {
+        const stale = await service.send(method, `/${id}${path}`, body, { headers: { 'if-match': '"0"' } })
+        assert.equal(stale.status, 412, stale.text)
+        const answer = await service.send(method, `/${id}${path}`, body, { headers: { 'if-match': etag } })
+        assert.equal(answer.status, 200, answer.text)
+        assert.notEqual(answer.headers.etag, etag)
+        etag = String(answer.headers.etag)
+      }
+    })
+  })
+
+  describe('400', () => {
+    for (const [path, value, pointers] of refused) {
+      const shown = JSON.stringify(value)?.slice(0, 60) ?? 'nothing'
+      it(`refuses ${path} with ${shown}`, async () => {
+        const before = (await list()).length
+        const answer = await service.send('POST', '', withField(leastPipes.kafka, path, value))
+        assert.equal(answer.status, 400, answer.text)
+        assert.equal(answer.body.code, 'invalid_body')
+        assert.deepEqual(pointersOf(answer), pointers ?? [`#/${path.replaceAll('.', '/')}`])
+        assert.equal((await list()).length, before)
+        assert.doesNotMatch(answer.text, /hush/)
+      })
+    }
+
+    it('refuses what is out of bounds', async () => {
+      for (const [path, least, most, step] of bounds) {
+        for (const value of [least - step, most + step]) {
+          const answer = await service.send('POST', '', withField(leastPipes.kafka, path, value))
+          assert.equal(answer.status, 400, `${path} ${value}`)
+          assert.deepEqual(pointersOf(answer), [`#/${path.replace('.', '/')}`])
+        }
+      }
+    })
+
+    it('refuses a table of its own for a postgres pipe', async () => {
+      const answer = await service.send('POST', '', {
+        ...leastPipes.postgres,
+        destination: {
+          database: 'analytics',
+          table: 'orders',
+          managedTable: true,
+          columns,
+          tableDefinition: { engine: { type: 'MergeTree' } },
+        },
+      })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(pointersOf(answer), [
+        '#/destination/columns',
+        '#/destination/managedTable',
+        '#/destination/table',
+        '#/destination/tableDefinition',
+      ])
+      assert.match(answer.body.detail, /not for a postgres pipe: its table mappings say where the data goes/)
+      for (const [path, value] of [
+        ['destination.columns', columns],
+        ['destination.managedTable', false],
+        ['destination.table', 'orders'],
+      ] as const) {
+        const alone = await service.send('POST', '', withField(leastPipes.postgres, path, value))
+        assert.deepEqual(pointersOf(alone), [`#/${path.replace('.', '/')}`])
+      }
+      const mapped = { ...leastPipes.postgres, fieldMappings: [{ destinationField: 'a', sourceField: 'b' }] }
+      assert.deepEqual(pointersOf(await service.send('POST', '', mapped)), ['#/fieldMappings/0/destinationField'])
+    })
+
+    it('gives a postgres pipe no columns by an update either', async () => {
+      const { id } = await service.create(leastPipes.postgres)
+      const answer = await service.send('PATCH', `/${id}`, { destination: { columns } })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(pointersOf(answer), ['#/destination/columns'])
+      assert.equal((await service.send('PATCH', `/${id}`, { destination: { columns: [] } })).status, 200)
+    })
+
+    it('refuses two kinds of source, and tells what is wrong with both', async () => {
+      const { kafka } = leastPipes.kafka.source as Json
+      const answer = await service.send('POST', '', {
+        ...leastPipes.kafka,
+        source: { kafka: { ...(kafka as Json), brokers: 'x' }, kinesis: { ...kinesis(), authentication: 'IAM_USER' } },
+      })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(pointersOf(answer), ['#/source', '#/source/kafka/brokers', '#/source/kinesis/accessKey'])
+      assert.match(answer.body.detail, /exactly one of kafka, kinesis, objectStorage, postgres, not kafka and kinesis/)
+    })
+
+    it('tells all fields that do not fit at once', async () => {
+      const answer = await service.send('POST', '', {
+        name: '',
+        source: { kafka: { type: 'x', brokers: 5, credentials: { password: '' } } },
+        destination: { columns: [{ name: '' }] },
+        settings: { engine_max_threads: 65 },
+        nmae: 'x',
+      })
+      assert.deepEqual(pointersOf(answer), [
+        '#/destination/columns/0/name',
+        '#/destination/columns/0/type',
+        '#/destination/database',
+        '#/name',
+        '#/nmae',
+        '#/settings/engine_max_threads',
+        '#/source/kafka/authentication',
+        '#/source/kafka/brokers',
+        '#/source/kafka/credentials/password',
+        '#/source/kafka/format',
+        '#/source/kafka/topics',
+        '#/source/kafka/type',
+      ])
+    })
+
+    it('tells all rules that are broken at once', async () => {
+      const answer = await service.send('POST', '', {
+        name: 'orders',
+        source: {
+          kafka: {
+            type: 'kafka',
+            format: 'AvroConfluent',
+            brokers: 'broker',
+            topics: 'a,,b',
+            authentication: 'IAM_ROLE',
+            offset: { strategy: 'from_latest', timestamp: '2026-01-01T00:00' },
+          },
+        },
+        destination: {
+          database: 'a',
+          columns: [...columns, columns[0]],
+          tableDefinition: { engine: { type: 'MergeTree', versionColumnId: 'x' }, sortingKey: ['y'] },
+        },
+        fieldMappings: [{ destinationField: 'z', sourceField: 'a' }],
+      })
+      assert.equal(answer.status, 400)
+      assert.deepEqual(pointersOf(answer), [
+        '#/destination/columns/3/name',
+        '#/destination/table',
+        '#/destination/tableDefinition/engine/versionColumnId',
+        '#/destination/tableDefinition/sortingKey/0',
+        '#/fieldMappings/0/destinationField',
+        '#/source/kafka/brokers',
+        '#/source/kafka/iamRole',
+        '#/source/kafka/offset/timestamp',
+        '#/source/kafka/schemaRegistry',
+        '#/source/kafka/topics',
+      ])
+    })
+  })
+
+  describe('404', () => {
+    it('names a service that is not there, and tells nothing of another organization', async () => {
+      const other = await app().addOrganization()
+      for (const serviceId of [unknownId, other.serviceId]) {
+        const path = `/v1/organizations/${app().sample.organizationId}/services/${serviceId}/pipes`
+        const { status, body } = await app().request('POST', path, { body: leastPipes.kafka })
+        assert.equal(status, 404)
+        const { organizationId } = app().sample
+        assert.equal(body.error, `NOT_FOUND: service ${serviceId} was not found in organization ${organizationId}`)
+      }
+    })
+  })
+
+  describe('activities', () => {
+    it('record the pipe by name and kind, and nothing of what was refused', async () => {
+      const own = await serviceOfPipes(app())
+      await own.send('POST', '', { ...leastPipes.kafka, name: '' })
+      const answer = await own.send('POST', '', leastPipes.kafka)
+      const { id } = answer.body.result
+      assert.deepEqual(await own.activities(), [
+        {
+          type: 'pipe_created',
+          request_id: answer.body.requestId,
+          target: { type: 'pipe', id, serviceId: own.serviceId },
+          changes: [{ field: 'pipe', to: { name: 'orders', kind: 'kafka' } }],
+        },
+      ])
+    })
+  })
+
+  describe('secrets', () => {
+    it('are sealed, whole, for their own pipe, and nowhere else', async () => {
+      const login = { username: 'hush-user', password: 'hush-password' }
+      const pipe = await service.create({ ...leastPipes.kafka, name: 'with secrets' })
+      const stored = await service.load(pipe.id)
+      assert.deepEqual(openSecrets(app().app.vault, stored), { credentials: login })
+      const twin = await service.load((await service.create(leastPipes.kafka)).id)
+      assert.throws(() => openSecrets(app().app.vault, { ...stored, sealedSecrets: twin.sealedSecrets }))
+      const rows = await app().query('SELECT * FROM pipes')
+      const activities = await app().query('SELECT * FROM activities')
+      assert.match(JSON.stringify(rows), /with secrets/)
+      assert.doesNotMatch(JSON.stringify([rows, activities, app().logged]), /hush/)
+    })
+
+    it('are absent when the source has none', async () => {
+      const { id } = await service.create(leastPipes.kinesis)
+      assert.equal((await service.load(id)).sealedSecrets, null)
+    })
+  })
+})
+
+function kinesis(): Json {
+  return (leastPipes.kinesis.source as { kinesis: Json }).kinesis
+}

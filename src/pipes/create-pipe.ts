@@ -1,0 +1,108 @@
+import { operation } from '../http/operation.ts'
+import { newId } from '../lib/id.ts'
+import { type FieldProblem, invalidBody } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { loadService, ServicePath } from '../services/service.ts'
+import { destinationProblems, newDestination } from './destination.ts'
+import {
+  Pipe,
+  PipeCreate,
+  type SourceKindName,
+  type StoredPipe,
+  samplesNotValidated,
+  showPipe,
+  sourceKind,
+} from './pipe.ts'
+import { pipeExample } from './pipe-example.ts'
+import type { PipeSource } from './pipe-source.ts'
+import { firstState } from './pipe-state.ts'
+import { defaultScaling } from './scaling.ts'
+import { insertPipe, sealSecrets } from './store.ts'
+
+const { reversePrivateEndpointIds: _, consumerGroup: __, ...kafkaExample } = pipeExample.source.kafka!
+
+export const createPipe = operation({
+  id: 'createPipe',
+  method: 'POST',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes',
+  tag: 'data pipes',
+  summary: 'Create data pipe',
+  description:
+    'Creates a pipe of exactly one kind of source, with its secrets, which are never shown again. Kafka, Kinesis and object ' +
+    'storage fill one table: `destination` needs `table`, `columns` and, unless `managedTable` is false, `tableDefinition`. ' +
+    'PostgreSQL fills the tables of its `tableMappings`, and `destination` has only `database`.\n\n' +
+    'What is accepted is what is shown afterwards, with the defaults of what was left out. The pipe starts at once, in the ' +
+    'state `Provisioning`, unless `startPaused` is true.',
+  access: 'admin',
+  activity: 'pipe_created',
+  stability: 'beta',
+  params: Type.Object(ServicePath),
+  body: PipeCreate,
+  result: Pipe,
+  problems: ['source_not_validated'],
+  example: {
+    summary: 'A Kafka pipe, created stopped',
+    body: {
+      name: pipeExample.name,
+      source: { kafka: { ...kafkaExample, credentials: { username: 'penstock', password: 'a-password' } } },
+      destination: pipeExample.destination,
+      fieldMappings: pipeExample.fieldMappings,
+      startPaused: true,
+    },
+    result: {
+      ...pipeExample,
+      updatedAt: pipeExample.createdAt,
+      source: { kafka: { ...kafkaExample, consumerGroup: `penstock-${pipeExample.id}` } },
+    },
+  },
+  async run({ sql, vault, now, record }, { params, body }) {
+    const { organizationId, serviceId } = params
+    await loadService(sql, organizationId, serviceId)
+    const id = newId()
+    const { kind, source, destination } = newParts(id, body)
+    if (body.source.validateSamples) throw samplesNotValidated(kind)
+
+    const pipe: StoredPipe = {
+      id,
+      organizationId,
+      serviceId,
+      name: body.name,
+      kind,
+      state: firstState(kind, body.startPaused ?? false),
+      source: source.shown,
+      sealedSecrets: sealSecrets(vault, { id, organizationId }, source.secrets),
+      destination,
+      fieldMappings: body.fieldMappings ?? [],
+      scaling: { ...defaultScaling, ...body.scaling },
+      settings: body.settings ?? {},
+      createdAt: now,
+      updatedAt: now,
+      version: 1,
+    }
+    await insertPipe(sql, pipe)
+    record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', to: { name: pipe.name, kind } }])
+    return { result: showPipe(pipe), version: String(pipe.version) }
+  },
+})
+
+/** The parts that have rules of their own, checked as a changed pipe is: all that is wrong is told at once. */
+function newParts(id: string, body: PipeCreate) {
+  const problems: FieldProblem[] = []
+  const { validateSamples: _, ...sources } = body.source
+  const kinds = Object.keys(sources) as SourceKindName[]
+  if (kinds.length !== 1) {
+    const sent = kinds.length === 0 ? 'none' : kinds.join(' and ')
+    const detail = `source must have exactly one of kafka, kinesis, objectStorage, postgres, not ${sent}`
+    problems.push({ path: 'source', detail })
+  }
+  let source: PipeSource = { shown: {}, secrets: {} }
+  for (const name of kinds) {
+    const kind = sourceKind(name)
+    source = kind.create(sources[name]!, id, problems) as PipeSource
+    problems.push(...kind.problems(source))
+  }
+  const destination = newDestination(kinds[0], body.destination, problems)
+  problems.push(...destinationProblems(kinds[0], destination, body.fieldMappings ?? []))
+  if (problems.length > 0) throw invalidBody(problems)
+  return { kind: kinds[0]!, source, destination }
+}

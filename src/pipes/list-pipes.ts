@@ -1,0 +1,30 @@
+import { operation } from '../http/operation.ts'
+import { PageQuery, pageOf, readPage } from '../lib/page.ts'
+import { Type } from '../lib/schema.ts'
+import { loadService, ServicePath } from '../services/service.ts'
+import { Pipe, showPipe } from './pipe.ts'
+import { pipeExample } from './pipe-example.ts'
+import { listPipeRows } from './store.ts'
+
+export const listPipes = operation({
+  id: 'listPipes',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes',
+  tag: 'data pipes',
+  summary: 'List data pipes',
+  description: 'The pipes of the service, whole and without their secrets, the newest first.',
+  access: 'developer',
+  stability: 'beta',
+  params: Type.Object(ServicePath),
+  query: PageQuery,
+  result: Type.Array(Pipe),
+  problems: [],
+  example: { summary: 'One pipe', result: [pipeExample] },
+  async run({ sql }, { params, query }) {
+    await loadService(sql, params.organizationId, params.serviceId)
+    const page = readPage(query)
+    const pipes = await listPipeRows(sql, params, page)
+    const { rows, ...next } = pageOf(page, pipes, ({ createdAt, id }) => [createdAt, id])
+    return { result: rows.map(showPipe), ...next }
+  },
+})

@@ -1,0 +1,36 @@
+import { operation } from '../http/operation.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
+import { changePipe, requireSomething } from './change-pipe.ts'
+import { PipePath } from './pipe.ts'
+import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
+
+export const updatePipeSettings = operation({
+  id: 'updatePipeSettings',
+  method: 'PUT',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/settings',
+  tag: 'data pipes',
+  summary: 'Update data pipe settings',
+  description:
+    'Changes the settings that are sent and leaves the others as they are; `null` resets one to its default. The same as ' +
+    '`settings` in an update of the pipe.',
+  access: 'admin',
+  activity: 'pipe_settings_updated',
+  stability: 'beta',
+  versioned: true,
+  params: PipePath,
+  body: SettingsPatch,
+  result: Settings,
+  problems: ['nothing_to_update'],
+  example: {
+    summary: 'Insert more often',
+    body: { streaming_max_insert_wait_ms: 1000, engine_max_threads: null },
+    result: { ...defaultSettings, streaming_max_insert_wait_ms: 1000 },
+  },
+  async run(context, { params, body }) {
+    const pipe = await changePipe(context, params, (pipe) => {
+      requireSomething(body)
+      return { pipe: { ...pipe, settings: mergePatch(pipe.settings, body) } }
+    })
+    return { result: { ...defaultSettings, ...pipe.settings }, version: String(pipe.version) }
+  },
+})

@@ -1,0 +1,35 @@
+import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
+import { changePipe } from './change-pipe.ts'
+import { Pipe, PipePath, showPipe } from './pipe.ts'
+import { pipeExample } from './pipe-example.ts'
+import { PipeCommand, stateAfter } from './pipe-state.ts'
+
+export const updatePipeState = operation({
+  id: 'updatePipeState',
+  method: 'PATCH',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/state',
+  tag: 'data pipes',
+  summary: 'Start, stop or resync data pipe',
+  description:
+    '`start` starts a pipe that is stopped, paused, completed or failed. `stop` stops it and may be repeated: a pipe that is ' +
+    'stopped already stays as it is. `resync` loads everything again, of a postgres pipe that runs; while the pipe is still ' +
+    'loading it changes nothing.\n\n' +
+    'The answer has the state after the command. `Stopping` and `Pausing` end by themselves. A command that changes the state ' +
+    'is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. What the pipe does afterwards by itself does not.',
+  access: 'admin',
+  activity: 'pipe_state_changed',
+  stability: 'beta',
+  versioned: true,
+  params: PipePath,
+  body: Type.Object({ command: PipeCommand }, { $id: 'PipeStatePatch', additionalProperties: false }),
+  result: Pipe,
+  problems: ['pipe_already_running', 'pipe_cannot_resync'],
+  example: { summary: 'Stop a pipe', body: { command: 'stop' }, result: pipeExample },
+  async run(context, { params, body }) {
+    const pipe = await changePipe(context, params, (pipe) => ({
+      pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command) },
+    }))
+    return { result: showPipe(pipe), version: String(pipe.version) }
+  },
+})

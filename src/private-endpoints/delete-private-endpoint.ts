@@ -1,0 +1,35 @@
+import { NoResult, operation } from '../http/operation.ts'
+import { notFound } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { loadService, ServicePath } from '../services/service.ts'
+import { EndpointId } from './private-endpoint.ts'
+import { detachEndpoint } from './store.ts'
+
+export const deletePrivateEndpoint = operation({
+  id: 'deletePrivateEndpoint',
+  method: 'DELETE',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpoint/{privateEndpointId}',
+  tag: 'Service',
+  summary: 'Delete private endpoint',
+  description:
+    'Detaches the endpoint from the service. Other services that use it keep it; when none does, it leaves the ' +
+    'organization. Slashes in the id are sent as `%2F`.',
+  access: 'admin',
+  activity: 'private_endpoint_deleted',
+  params: Type.Object({
+    ...ServicePath,
+    privateEndpointId: { ...EndpointId, description: 'An endpoint that is attached to the service.' },
+  }),
+  result: NoResult,
+  problems: [],
+  example: { summary: 'Detach an endpoint', result: null },
+  async run({ sql, record }, { params }) {
+    const { organizationId, serviceId, privateEndpointId: id } = params
+    await loadService(sql, organizationId, serviceId)
+    if (!(await detachEndpoint(sql, { serviceId, organizationId, id }))) {
+      throw notFound(`private endpoint ${id} was not found in service ${serviceId}`)
+    }
+    record({ type: 'private_endpoint', id, serviceId }, [{ field: 'privateEndpoint', from: { id } }])
+    return { result: null }
+  },
+})

@@ -1,0 +1,92 @@
+import { type Sql, statement } from '../database/sql.ts'
+import type { Provider, ServiceState } from '../services/service.ts'
+
+export interface ServiceFigures {
+  id: string
+  name: string
+  provider: Provider
+  region: string
+  state: ServiceState
+}
+
+export interface PipeCount {
+  serviceId: string
+  state: string
+  pipes: number
+}
+
+export interface PipeFigures {
+  id: string
+  name: string
+  kind: string
+  state: string
+}
+
+type Organization = { organizationId: string }
+type Service = Organization & { serviceId: string }
+
+const servicesStatement = statement<Organization & { limit: number }, ServiceFigures>(
+  `SELECT id, name, provider, region, state FROM services WHERE organization_id = :organizationId
+   ORDER BY created_at DESC, id DESC LIMIT :limit`,
+)
+const pipeCountsStatement = statement<Organization & { limit: number }, PipeCount>(
+  `SELECT pipes.service_id AS "serviceId", pipes.state, count(*) AS pipes
+   FROM (
+     SELECT id FROM services WHERE organization_id = :organizationId ORDER BY created_at DESC, id DESC LIMIT :limit
+   ) AS listed
+   JOIN pipes ON pipes.service_id = listed.id
+   GROUP BY pipes.service_id, pipes.state ORDER BY pipes.service_id, pipes.state`,
+)
+const pipeCountsOfServiceStatement = statement<Service, PipeCount>(
+  `SELECT pipes.service_id AS "serviceId", pipes.state, count(*) AS pipes
+   FROM services JOIN pipes ON pipes.service_id = services.id
+   WHERE services.id = :serviceId AND services.organization_id = :organizationId
+   GROUP BY pipes.service_id, pipes.state ORDER BY pipes.state`,
+)
+const pipesStatement = statement<Service & { limit: number }, PipeFigures>(
+  `SELECT id, name, kind, state FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
+   ORDER BY created_at DESC, id DESC LIMIT :limit`,
+)
+const membersStatement = statement<Organization, { members: number; admins: number }>(
+  `SELECT admin_count AS admins,
+     (SELECT count(*) FROM members WHERE members.organization_id = organizations.id) AS members
+   FROM organizations WHERE id = :organizationId`,
+)
+const keysStatement = statement<Organization & { now: string }, { state: string; keys: number }>(
+  `SELECT shown.state, count(*) AS keys
+   FROM (
+     SELECT CASE WHEN state = 'enabled' AND expire_at <= :now THEN 'expired' ELSE state END AS state
+     FROM api_keys WHERE organization_id = :organizationId
+   ) AS shown
+   GROUP BY shown.state`,
+)
+
+/** The newest, no more than the limit. */
+export async function listServiceFigures(sql: Sql, organizationId: string, limit: number): Promise<ServiceFigures[]> {
+  return sql.all(servicesStatement, { organizationId, limit })
+}
+
+/** How many pipes each of the newest services has, by their state. */
+export async function countPipes(sql: Sql, organizationId: string, limit: number): Promise<PipeCount[]> {
+  return sql.all(pipeCountsStatement, { organizationId, limit })
+}
+
+export async function countPipesOfService(sql: Sql, service: Service): Promise<PipeCount[]> {
+  const { organizationId, serviceId } = service
+  return sql.all(pipeCountsOfServiceStatement, { organizationId, serviceId })
+}
+
+/** The newest, no more than the limit. */
+export async function listPipeFigures(sql: Sql, service: Service, limit: number): Promise<PipeFigures[]> {
+  const { organizationId, serviceId } = service
+  return sql.all(pipesStatement, { organizationId, serviceId, limit })
+}
+
+export async function countMembers(sql: Sql, organizationId: string): Promise<{ admins: number; developers: number }> {
+  const { admins, members } = (await sql.first(membersStatement, { organizationId }))!
+  return { admins, developers: members - admins }
+}
+
+export async function countKeys(sql: Sql, organizationId: string, now: string): Promise<Map<string, number>> {
+  return new Map((await sql.all(keysStatement, { organizationId, now })).map(({ state, keys }) => [state, keys]))
+}

@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startEngine, type TestEngine } from '../../test/engine.ts'
+import { onBothDatabases } from '../../test/harness.ts'
+import { type App, openApp } from '../app.ts'
+import { checkEngine, type EngineCheck } from '../engine/check.ts'
+import { Egress } from '../lib/egress.ts'
+import { newId } from '../lib/id.ts'
+import { Log } from '../lib/log.ts'
+import { ServiceChecker, stateAfter } from './checker.ts'
+import { passwordPlace } from './service.ts'
+import { type CheckedState, insertService } from './store.ts'
+
+describe('stateAfter', () => {
+  const unknown: CheckedState = { state: 'provisioning', stateReason: null, engineVersion: null, failedChecks: 0 }
+  const running: CheckedState = { state: 'running', stateReason: null, engineVersion: '1.2', failedChecks: 0 }
+  const fail = (failure: Extract<EngineCheck, { failure: unknown }>['failure']): EngineCheck => ({
+    failure,
+    reason: `because ${failure}`,
+  })
+  const after = (known: CheckedState, ...checks: EngineCheck[]) => checks.reduce(stateAfter, known)
+
+  it('runs as soon as the engine answers, whatever was before', () => {
+    for (const state of ['provisioning', 'running', 'degraded', 'failed', 'stopped'] as const) {
+      const known = { state, stateReason: 'x', engineVersion: null, failedChecks: 3 }
+      assert.deepEqual(after(known, { version: '2.3' }), { ...running, engineVersion: '2.3' })
+    }
+  })
+
+  it('has failed at once when it was never reached', () => {
+    for (const failure of ['refused', 'timed out', 'unreachable', 'not an engine', 'engine error'] as const) {
+      const found = after(unknown, fail(failure))
+      assert.equal(found.state, 'failed')
+      assert.equal(found.stateReason, `because ${failure}`)
+      assert.deepEqual(after(found, fail(failure)), found)
+    }
+  })
+
+  it('has failed at once when it is not let in or may not be reached', () => {
+    for (const failure of ['authentication', 'denied'] as const) {
+      assert.equal(after(running, fail(failure)).state, 'failed')
+      assert.equal(after(unknown, fail(failure)).state, 'failed')
+    }
+  })
+
+  it('is degraded twice, then failed, or stopped when nothing accepts connections', () => {
+    const late = fail('timed out')
+    const refused = fail('refused')
+    assert.deepEqual(after(running, late), {
+      state: 'degraded',
+      stateReason: 'because timed out',
+      engineVersion: '1.2',
+      failedChecks: 1,
+    })
+    assert.equal(after(running, late, late).state, 'degraded')
+    assert.equal(after(running, late, late, late).state, 'failed')
+    assert.equal(after(running, refused, refused).state, 'degraded')
+    assert.equal(after(running, refused, refused, refused).state, 'stopped')
+    assert.equal(after(running, late, late, refused).state, 'stopped')
+    assert.equal(after(running, refused, refused, late).state, 'failed')
+    assert.equal(after(running, late, late, late, refused).state, 'stopped')
+    assert.equal(after(running, late, { version: '1.2' }, late).failedChecks, 1)
+  })
+
+  it('stays as it is while the same goes on', () => {
+    const refused = fail('refused')
+    const stopped = after(running, refused, refused, refused)
+    assert.deepEqual(after(stopped, refused, refused), stopped)
+  })
+})
+
+onBothDatabases('ServiceChecker', (app) => {
+  let engine: TestEngine
+  before(async () => {
+    engine = await startEngine()
+    engine.password = 'opens'
+    // Those of the harness are not to be checked.
+    await app().query('UPDATE services SET endpoint_url = NULL')
+  })
+  after(() => engine.stop())
+
+  function makeChecker(check?: (host: string) => Promise<EngineCheck>, process: App = app().app) {
+    const { database, vault } = process
+    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    return new ServiceChecker({
+      reader: database.reader,
+      claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
+      record: (record) => database.write('recordServiceCheck', record, record.organizationId),
+      check: (access, signal) => (check ? check(access.host) : checkEngine(egress, access, { signal, timeoutMs: 300 })),
+      vault,
+      log: new Log('silent'),
+    })
+  }
+
+  async function addService(password = 'opens', url = engine.url, organization?: string) {
+    const organizationId = organization ?? (await app().addOrganization()).organizationId
+    const id = newId()
+    const sealedPassword = app().app.vault.seal(password, passwordPlace({ id, organizationId }))
+    const endpoint = { url, username: 'default', sealedPassword }
+    const now = new Date().toISOString()
+    await insertService(app().sql, {
+      id,
+      organizationId,
+      name: 'x',
+      provider: 'aws',
+      region: 'eu-west-1',
+      endpoint,
+      now,
+    })
+    const row = async () => {
+      const rows = await app().query<{
+        state: string
+        state_reason: string | null
+        engine_version: string | null
+        failed_checks: number
+        next_check_at: string
+        version: number
+      }>(`SELECT * FROM services WHERE id = '${id}'`)
+      return rows[0]!
+    }
+    const makeDue = () => app().query(`UPDATE services SET next_check_at = '' WHERE id = '${id}'`)
+    return { id, organizationId, row, makeDue }
+  }
+
+  async function round(checker: ServiceChecker): Promise<void> {
+    // What was written around Penstock in this turn is seen in the next.
+    await sleep(1)
+    checker.poke()
+    await checker.settled()
+  }
+
+  it('checks what is due, once, and keeps what it found', async () => {
+    const service = await addService()
+    const checker = makeChecker()
+    const asked = engine.asked
+    const started = Date.now()
+    await round(checker)
+    const found = await service.row()
+    assert.equal(found.state, 'running')
+    assert.equal(found.state_reason, null)
+    assert.equal(found.engine_version, '26.5.1.882')
+    assert.equal(found.version, 1)
+    const untilNextMs = Date.parse(found.next_check_at) - started
+    assert.ok(untilNextMs >= 29_000 && untilNextMs <= 32_000, String(untilNextMs))
+    await round(checker)
+    assert.equal(engine.asked, asked + 1)
+    await checker.stop()
+  })
+
+  it('goes from running over degraded to stopped, and back, with reasons', async () => {
+    const service = await addService()
+    const checker = makeChecker()
+    const next = async () => {
+      await service.makeDue()
+      await round(checker)
+      const { state, state_reason, failed_checks, engine_version } = await service.row()
+      return [state, state_reason, failed_checks, engine_version]
+    }
+    assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
+    await engine.stop()
+    const reason = `nothing accepts connections at 127.0.0.1:${engine.port}`
+    assert.deepEqual(await next(), ['degraded', reason, 1, '26.5.1.882'])
+    assert.deepEqual(await next(), ['degraded', reason, 2, '26.5.1.882'])
+    assert.deepEqual(await next(), ['stopped', reason, 3, '26.5.1.882'])
+    assert.deepEqual(await next(), ['stopped', reason, 3, '26.5.1.882'])
+    await engine.start()
+    assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
+    engine.answer = 'error'
+    const error = `the engine at 127.0.0.1:${engine.port} answered with its error 241`
+    for (const [state, failed] of [
+      ['degraded', 1],
+      ['degraded', 2],
+      ['failed', 3],
+    ]) {
+      assert.deepEqual(await next(), [state, error, failed, '26.5.1.882'])
+    }
+    engine.answer = 'version'
+    assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
+    await checker.stop()
+  })
+
+  it('has failed when the password is wrong, or was sealed for another service', async () => {
+    const wrong = await addService('does-not-open')
+    const swapped = await addService()
+    const sealedElsewhere = app().app.vault.seal('opens', passwordPlace({ id: newId(), organizationId: newId() }))
+    await app().query(`UPDATE services SET endpoint_password = '${sealedElsewhere}' WHERE id = '${swapped.id}'`)
+    const checker = makeChecker()
+    await round(checker)
+    assert.equal((await wrong.row()).state, 'failed')
+    assert.match((await wrong.row()).state_reason!, /refused the user name or the password$/)
+    assert.equal((await swapped.row()).state, 'failed')
+    assert.equal((await swapped.row()).state_reason, 'the stored password cannot be opened; set endpoint.password anew')
+    await checker.stop()
+  })
+
+  it('drops what it found when the service was changed meanwhile', async () => {
+    const service = await addService()
+    const checker = makeChecker(async () => {
+      await app().query(`UPDATE services SET version = version + 1 WHERE id = '${service.id}'`)
+      return { version: '1.2.3' }
+    })
+    await round(checker)
+    assert.equal((await service.row()).state, 'provisioning')
+    await checker.stop()
+  })
+
+  it('never lets two processes check the same service at once', async () => {
+    const { organizationId } = await app().addOrganization()
+    const hosts: string[] = []
+    for (let index = 0; index < 20; index++) {
+      const host = `engine-${index}.example`
+      hosts.push(host)
+      await addService('opens', `http://${host}:8123`, index < 10 ? organizationId : undefined)
+    }
+    const seen: string[] = []
+    const check = async (host: string): Promise<EngineCheck> => {
+      seen.push(host)
+      await sleep(1)
+      return { version: '1.2.3' }
+    }
+    // Only on PostgreSQL may there be another process.
+    const second =
+      app().dialect === 'postgres'
+        ? await openApp(app().config, { log: new Log('silent'), mayCreateKeys: false, onFatal: () => undefined })
+        : undefined
+    const checkers = [makeChecker(check), makeChecker(check), makeChecker(check, second)]
+    await Promise.all(checkers.map(round))
+    assert.deepEqual(seen.sort(), hosts.sort())
+    for (const checker of checkers) await checker.stop()
+    await second?.close()
+  })
+
+  it('checks no more than eight at once, and all of them in the end', async () => {
+    for (let index = 0; index < 30; index++) await addService('opens', `http://many-${index}.example:8123`)
+    let underWay = 0
+    let most = 0
+    let checked = 0
+    const checker = makeChecker(async () => {
+      most = Math.max(most, ++underWay)
+      await sleep(50)
+      underWay--
+      checked++
+      return { failure: 'unreachable', reason: 'x' }
+    })
+    await round(checker)
+    assert.equal(most, 8)
+    assert.equal(checked, 30)
+    await checker.stop()
+  })
+
+  it('leaves services without an endpoint alone', async () => {
+    const { serviceId } = await app().addOrganization()
+    const checker = makeChecker(async () => assert.fail('nothing is to be checked'))
+    await round(checker)
+    const [row] = await app().query<{ state: string }>(`SELECT state FROM services WHERE id = '${serviceId}'`)
+    assert.equal(row!.state, 'provisioning')
+    await checker.stop()
+  })
+
+  it('stops at once, also while an engine is silent', async () => {
+    const service = await addService()
+    engine.answer = 'nothing'
+    const checker = makeChecker()
+    await sleep(1)
+    const asked = engine.asked
+    checker.poke()
+    while (engine.asked === asked) await sleep(2)
+    const started = Date.now()
+    await checker.stop()
+    assert.ok(Date.now() - started < 200)
+    assert.equal((await service.row()).state, 'provisioning')
+    engine.answer = 'version'
+    checker.poke()
+    await checker.settled()
+    assert.equal(engine.asked, asked + 1)
+  })
+})

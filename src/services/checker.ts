@@ -1,0 +1,159 @@
+// Keeps the state of services true: asks every engine every 30 seconds, and at once when its service is new or was changed.
+// Several processes share the work: who moves `next_check_at` on does the check.
+import type { Sql } from '../database/sql.ts'
+import type { EngineAccess, EngineCheck } from '../engine/check.ts'
+import { describeError, type Log } from '../lib/log.ts'
+import { Secret } from '../lib/secret.ts'
+import { type Vault, VaultError } from '../lib/vault.ts'
+import { parseEndpointUrl, passwordPlace } from './service.ts'
+import {
+  type CheckedState,
+  type ClaimedService,
+  dueOrganizations,
+  type ServiceCheckRecord,
+  type ServiceClaim,
+} from './store.ts'
+
+const checkEveryMs = 30_000
+const lookEveryMs = 1_000
+const maxConcurrentChecks = 8
+/** So many failed checks in a row, and a service that was running is not any more. */
+const failedChecksToFail = 3
+
+export interface CheckerParts {
+  reader: Sql
+  /** The named writes of the database; they run in the lane of the organization. */
+  claim(claim: ServiceClaim): Promise<ClaimedService[]>
+  record(record: ServiceCheckRecord): Promise<unknown>
+  check(engine: EngineAccess, signal: AbortSignal): Promise<EngineCheck>
+  vault: Vault
+  log: Log
+}
+
+export class ServiceChecker {
+  readonly #parts: CheckerParts
+  readonly #stopping = new AbortController()
+  readonly #underWay = new Set<Promise<void>>()
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #inTrouble = false
+
+  constructor(parts: CheckerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.poke(), lookEveryMs)
+    this.#timer.unref()
+    this.poke()
+  }
+
+  /** Looks for services that are due, now. */
+  poke(): void {
+    if (this.#stopping.signal.aborted) return
+    if (this.#looking) {
+      this.#lookAgain = true
+      return
+    }
+    this.#lookAgain = false
+    this.#looking = this.#look().finally(() => {
+      this.#looking = undefined
+      if (this.#lookAgain) this.poke()
+    })
+  }
+
+  /** Resolves when nothing is due any more and nothing is being checked. */
+  async settled(): Promise<void> {
+    while (this.#looking || this.#underWay.size > 0) await Promise.all([this.#looking, ...this.#underWay])
+  }
+
+  /** Breaks off what is under way; what it would have found is found by the next one who looks. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#stopping.abort()
+    await this.settled()
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const free = maxConcurrentChecks - this.#underWay.size
+      if (free <= 0) return
+      const nowMs = Date.now()
+      const now = new Date(nowMs).toISOString()
+      const nextCheckAt = new Date(nowMs + checkEveryMs).toISOString()
+      const due = await dueOrganizations(this.#parts.reader, now, free)
+      if (this.#stopping.signal.aborted) return
+      const claims = [...due].map(async ([organizationId, limit]) => {
+        const claimed = await this.#parts.claim({ organizationId, now, nextCheckAt, limit })
+        for (const service of claimed) this.#begin(service)
+      })
+      await Promise.all(claims)
+      this.#inTrouble = false
+    } catch (error) {
+      // Told once, not every second.
+      if (!this.#inTrouble) this.#warn('services could not be looked up for their checks', error)
+      this.#inTrouble = true
+    }
+  }
+
+  #begin(service: ClaimedService): void {
+    const check = this.#check(service)
+      .catch((error: unknown) => this.#warn('the check of a service failed', error))
+      .finally(() => {
+        this.#underWay.delete(check)
+        // There may be more that are due than there was room for.
+        this.poke()
+      })
+    this.#underWay.add(check)
+  }
+
+  async #check(service: ClaimedService): Promise<void> {
+    const { signal } = this.#stopping
+    const outcome = await this.#ask(service, signal)
+    if (signal.aborted) return
+    const found = stateAfter(service.known, outcome)
+    const isNews = (Object.keys(found) as (keyof CheckedState)[]).some((field) => found[field] !== service.known[field])
+    if (!isNews) return
+    const { id: serviceId, organizationId, version } = service
+    await this.#parts.record({ organizationId, serviceId, version, ...found })
+  }
+
+  async #ask(service: ClaimedService, signal: AbortSignal): Promise<EngineCheck> {
+    const { protocol, host, port } = parseEndpointUrl(service.url)!
+    let password: Secret
+    try {
+      password = new Secret(this.#parts.vault.open(service.sealedPassword, passwordPlace(service)))
+    } catch (error) {
+      if (!(error instanceof VaultError)) throw error
+      this.#warn('the password of a service cannot be opened', error)
+      return { failure: 'authentication', reason: 'the stored password cannot be opened; set endpoint.password anew' }
+    }
+    return this.#parts.check({ protocol, host, port, username: service.username, password }, signal)
+  }
+
+  #warn(message: string, error: unknown): void {
+    if (!this.#stopping.signal.aborted) this.#parts.log.warn(message, { error: describeError(error) })
+  }
+}
+
+/** What is known of an engine after one more check of it (docs/contract.md, services). */
+export function stateAfter(known: CheckedState, check: EngineCheck): CheckedState {
+  if ('version' in check) {
+    return { state: 'running', stateReason: null, engineVersion: check.version, failedChecks: 0 }
+  }
+  const { engineVersion } = known
+  const failing = (state: CheckedState['state'], failedChecks: number): CheckedState => ({
+    state,
+    stateReason: check.reason,
+    engineVersion,
+    failedChecks,
+  })
+  const hasRun = engineVersion !== null && known.state !== 'provisioning'
+  if (!hasRun || check.failure === 'authentication' || check.failure === 'denied') {
+    return failing('failed', failedChecksToFail)
+  }
+  const failedChecks = Math.min(known.failedChecks + 1, failedChecksToFail)
+  if (failedChecks < failedChecksToFail) return failing('degraded', failedChecks)
+  return failing(check.failure === 'refused' ? 'stopped' : 'failed', failedChecks)
+}

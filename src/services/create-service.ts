@@ -1,0 +1,69 @@
+import { operation } from '../http/operation.ts'
+import { newId } from '../lib/id.ts'
+import { type FieldProblem, invalidBody } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { OrganizationPath } from '../organizations/organization.ts'
+import {
+  ipAccessProblems,
+  passwordPlace,
+  readEndpointUrl,
+  Service,
+  ServiceCreate,
+  serviceExample,
+  showService,
+} from './service.ts'
+import { findService, insertService } from './store.ts'
+
+export const createService = operation({
+  id: 'createService',
+  method: 'POST',
+  path: '/v1/organizations/{organizationId}/services',
+  tag: 'Service',
+  summary: 'Create service',
+  description:
+    'Registers an engine that is already running. It is checked at once: the answer says `provisioning`, and a moment later ' +
+    'the service says whether the engine answers and lets us in. The password is stored sealed and never shown.',
+  access: 'admin',
+  activity: 'service_created',
+  params: Type.Object(OrganizationPath),
+  body: ServiceCreate,
+  result: Service,
+  problems: [],
+  example: {
+    summary: 'Register an engine',
+    body: {
+      name: serviceExample.name,
+      provider: serviceExample.provider,
+      region: serviceExample.region,
+      endpoint: { url: 'https://clickhouse.northwind.example:8443', username: 'penstock', password: 'a-password' },
+      ipAccessList: serviceExample.ipAccessList,
+    },
+    result: {
+      ...serviceExample,
+      state: 'provisioning',
+      stateReason: 'the engine has not been checked yet',
+      engineVersion: null,
+      privateEndpointIds: [],
+    },
+  },
+  async run({ sql, vault, now, record }, { params: { organizationId }, body }) {
+    const { name, provider, region } = body
+    const ipAccessList = (body.ipAccessList ?? []).map(({ source, description = '' }) => ({ source, description }))
+    const problems: FieldProblem[] = ipAccessProblems(ipAccessList, 'ipAccessList')
+    const address = readEndpointUrl(body.endpoint.url, problems)
+    if (!address || problems.length > 0) throw invalidBody(problems)
+
+    const id = newId()
+    const { url } = address
+    const { username } = body.endpoint
+    const sealedPassword = vault.seal(body.endpoint.password, passwordPlace({ id, organizationId }))
+    const endpoint = { url, username, sealedPassword }
+    await insertService(sql, { id, organizationId, name, provider, region, endpoint, ipAccessList, now })
+    record({ type: 'service', id }, [
+      { field: 'service', to: { name, provider, region, endpoint: { url, username }, ipAccessList } },
+      { field: 'endpoint.password', to: 'changed' },
+    ])
+    const service = await findService(sql, organizationId, id)
+    return { result: showService(service!, []) }
+  },
+})

@@ -1,0 +1,39 @@
+import { operation } from '../http/operation.ts'
+import { Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { loadService, PrivateEndpointConfig, ServicePath } from './service.ts'
+
+export const getPrivateEndpointConfig = operation({
+  id: 'getPrivateEndpointConfig',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpointConfig',
+  tag: 'Service',
+  summary: 'Get private endpoint configuration',
+  description:
+    'What a private endpoint of the provider must be connected to in order to reach the service, as the operator of this ' +
+    'Penstock has set it for the provider and the region.',
+  access: 'developer',
+  params: Type.Object(ServicePath),
+  result: PrivateEndpointConfig,
+  problems: ['private_endpoints_not_configured'],
+  example: {
+    summary: 'A service on AWS',
+    result: {
+      endpointServiceId: 'com.amazonaws.vpce.us-east-1.vpce-svc-0a1b2c3d4e5f67890',
+      privateDnsHostname: 'analytics.us-east-1.penstock.internal',
+    },
+  },
+  async run({ sql, settings }, { params }) {
+    const { provider, region } = await loadService(sql, params.organizationId, params.serviceId)
+    const place = `${provider}/${region}`
+    const configured = settings.privateEndpointServices
+    if (!Object.hasOwn(configured, place)) {
+      throw new Problem(
+        'private_endpoints_not_configured',
+        `this Penstock has no private endpoint service for ${place}; its operator must add one to ` +
+          'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
+      )
+    }
+    return { result: configured[place]! }
+  },
+})

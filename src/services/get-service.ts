@@ -1,0 +1,33 @@
+import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
+import { attachedIds } from '../private-endpoints/store.ts'
+import {
+  loadService,
+  maxShownEndpoints,
+  Service,
+  ServicePath,
+  serviceExample,
+  showService,
+  versionOf,
+} from './service.ts'
+
+export const getService = operation({
+  id: 'getService',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}',
+  tag: 'Service',
+  summary: 'Get service',
+  description:
+    'The service and what the last check of its engine found. The ETag changes with what can be changed, not with the state.',
+  access: 'developer',
+  versioned: true,
+  params: Type.Object(ServicePath),
+  result: Service,
+  problems: [],
+  example: { summary: 'A running engine', result: serviceExample },
+  async run({ sql }, { params }) {
+    const service = await loadService(sql, params.organizationId, params.serviceId)
+    const privateEndpointIds = await attachedIds(sql, params, maxShownEndpoints)
+    return { result: showService(service, privateEndpointIds), version: versionOf(service, privateEndpointIds) }
+  },
+})

@@ -1,0 +1,209 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Sql } from '../database/sql.ts'
+import { type Change, operation } from '../http/operation.ts'
+import { differences, hasValue } from '../lib/merge-patch.ts'
+import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import type { Vault } from '../lib/vault.ts'
+import { attachEndpoint, attachedIds, detachEndpoint, isAttached, isRegistered } from '../private-endpoints/store.ts'
+import {
+  ipAccessProblems,
+  loadService,
+  maxIpAccessEntries,
+  maxShownEndpoints,
+  passwordPlace,
+  readEndpointUrl,
+  Service,
+  ServicePatch,
+  ServicePath,
+  type StoredService,
+  serviceExample,
+  showService,
+  versionOf,
+} from './service.ts'
+import { findService, forgetServiceState, updateServiceRow } from './store.ts'
+
+export const updateService = operation({
+  id: 'updateService',
+  method: 'PATCH',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}',
+  tag: 'Service',
+  summary: 'Update service',
+  description:
+    'Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. ' +
+    '`privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be ' +
+    'sent back unchanged. A password that is sent counts as a change, whatever it was before. The engine is checked at once; ' +
+    'with another endpoint the state is `provisioning` until then.',
+  access: 'admin',
+  activity: 'service_updated',
+  versioned: true,
+  params: Type.Object(ServicePath),
+  body: ServicePatch,
+  echo: {
+    shape: Service,
+    current: async ({ sql }, params) => {
+      const service = await findService(sql, params.organizationId, params.serviceId)
+      return service && showService(service, await attachedIds(sql, params, maxShownEndpoints))
+    },
+  },
+  result: Service,
+  problems: ['nothing_to_update'],
+  example: {
+    summary: 'Rename, sign in as another user, let one more network in',
+    body: {
+      name: 'analytics (eu)',
+      endpoint: {
+        url: 'https://clickhouse.northwind.example:8443',
+        username: 'penstock_eu',
+        password: 'a-new-password',
+      },
+      ipAccessList: { add: [{ source: '198.51.100.0/24', description: 'Warehouse' }] },
+    },
+    result: {
+      ...serviceExample,
+      name: 'analytics (eu)',
+      state: 'provisioning',
+      stateReason: 'the engine has not been checked yet',
+      endpoints: [{ ...serviceExample.endpoints[0]!, username: 'penstock_eu' }],
+      ipAccessList: [...serviceExample.ipAccessList, { source: '198.51.100.0/24', description: 'Warehouse' }],
+    },
+  },
+  async run({ sql, vault, now, requireVersion, record }, { params, body }) {
+    const { organizationId, serviceId } = params
+    const service = await loadService(sql, organizationId, serviceId)
+    const attached = await attachedIds(sql, params, maxShownEndpoints)
+    requireVersion(versionOf(service, attached))
+    if (!hasValue(body)) {
+      throw new Problem(
+        'nothing_to_update',
+        'the body has nothing to update; send at least one field that may be changed',
+      )
+    }
+
+    const problems: FieldProblem[] = []
+    const endpoint = mergeEndpoint(service, body, vault, problems)
+    const ipAccessList = mergeIpAccess(service, body, problems)
+    const endpointIds = await endpointChanges(sql, service, attached, body, problems)
+    if (problems.length > 0) throw invalidBody(problems)
+
+    const updated: StoredService = { ...service, name: body.name ?? service.name, endpoint, ipAccessList }
+    const changes: Change[] = [
+      ...differences(recorded(service), recorded(updated)),
+      ...(body.endpoint?.password === undefined ? [] : [{ field: 'endpoint.password', to: 'changed' }]),
+      ...endpointIds.remove.map((id) => ({ field: 'privateEndpointIds', from: id })),
+      ...endpointIds.add.map((id) => ({ field: 'privateEndpointIds', to: id })),
+    ]
+    if (changes.length === 0) return { result: showService(service, attached), version: versionOf(service, attached) }
+
+    for (const id of endpointIds.remove) await detachEndpoint(sql, { serviceId, organizationId, id })
+    for (const id of endpointIds.add) await attachEndpoint(sql, { serviceId, organizationId, id, now })
+    if (changes.some(({ field }) => field.startsWith('endpoint'))) {
+      const sameEngine = endpoint?.url === service.endpoint?.url
+      await forgetServiceState(sql, { ...service, engineVersion: sameEngine ? service.engineVersion : null })
+    }
+    await updateServiceRow(sql, updated, now)
+    record({ type: 'service', id: serviceId }, changes)
+    const stored = await loadService(sql, organizationId, serviceId)
+    const nowAttached = await attachedIds(sql, params, maxShownEndpoints)
+    return { result: showService(stored, nowAttached), version: versionOf(stored, nowAttached) }
+  },
+})
+
+/** What an activity tells of a service, without its secret. */
+function recorded({ name, endpoint, ipAccessList }: StoredService): object {
+  return { name, ...(endpoint ? { endpoint: { url: endpoint.url, username: endpoint.username } } : {}), ipAccessList }
+}
+
+function mergeEndpoint(
+  service: StoredService,
+  { endpoint: patch }: ServicePatch,
+  vault: Vault,
+  problems: FieldProblem[],
+): StoredService['endpoint'] {
+  if (!patch || !hasValue(patch)) return service.endpoint
+  const url = patch.url === undefined ? service.endpoint?.url : readEndpointUrl(patch.url, problems)?.url
+  const username = patch.username ?? service.endpoint?.username
+  const sealedPassword =
+    patch.password === undefined ? service.endpoint?.sealedPassword : vault.seal(patch.password, passwordPlace(service))
+  if (!service.endpoint) {
+    for (const name of ['url', 'username', 'password'] as const) {
+      if (patch[name] !== undefined) continue
+      const path = `endpoint.${name}`
+      problems.push({ path, detail: `${path} is required: the service has no endpoint yet` })
+    }
+  }
+  if (url === undefined || username === undefined || sealedPassword === undefined) return service.endpoint
+  return { url, username, sealedPassword }
+}
+
+function mergeIpAccess(
+  service: StoredService,
+  { ipAccessList: patch }: ServicePatch,
+  problems: FieldProblem[],
+): StoredService['ipAccessList'] {
+  const present = service.ipAccessList
+  if (patch === undefined) return present
+  if (Array.isArray(patch)) {
+    const sent = patch.map(({ source, description = '' }) => ({ source, description }))
+    if (!isDeepStrictEqual(sent, present)) problems.push(notTheList('ipAccessList'))
+    return present
+  }
+  const { add = [], remove = [] } = patch
+  problems.push(...ipAccessProblems(add, 'ipAccessList.add'))
+  for (const [index, { source }] of remove.entries()) {
+    const path = `ipAccessList.remove[${index}].source`
+    if (present.every((entry) => entry.source !== source)) {
+      problems.push({ path, detail: `${path} is not in the list: ${JSON.stringify(source)}` })
+    } else if (add.some((entry) => entry.source === source)) {
+      problems.push({ path, detail: `${path} is also in ipAccessList.add: ${JSON.stringify(source)}` })
+    }
+  }
+  const removed = new Set(remove.map(({ source }) => source))
+  const merged = new Map(present.filter(({ source }) => !removed.has(source)).map((entry) => [entry.source, entry]))
+  for (const { source, description = '' } of add) merged.set(source, { source, description })
+  if (merged.size > maxIpAccessEntries) {
+    const detail = `ipAccessList must have at most ${maxIpAccessEntries} entries, not ${merged.size}`
+    problems.push({ path: 'ipAccessList', detail })
+  }
+  return [...merged.values()]
+}
+
+/** What is really to be attached and detached. */
+async function endpointChanges(
+  sql: Sql,
+  { organizationId, id: serviceId }: StoredService,
+  shown: string[],
+  { privateEndpointIds: patch }: ServicePatch,
+  problems: FieldProblem[],
+): Promise<{ add: string[]; remove: string[] }> {
+  if (patch === undefined) return { add: [], remove: [] }
+  if (Array.isArray(patch)) {
+    if (!isDeepStrictEqual(patch, shown)) problems.push(notTheList('privateEndpointIds'))
+    return { add: [], remove: [] }
+  }
+  const { add = [], remove = [] } = patch
+  const toAdd: string[] = []
+  for (const [index, id] of remove.entries()) {
+    const path = `privateEndpointIds.remove[${index}]`
+    if (!(await isAttached(sql, { organizationId, serviceId, id }))) {
+      problems.push({ path, detail: `${path} is not attached to the service: ${JSON.stringify(id)}` })
+    } else if (add.includes(id)) {
+      problems.push({ path, detail: `${path} is also in privateEndpointIds.add: ${JSON.stringify(id)}` })
+    }
+  }
+  for (const [index, id] of add.entries()) {
+    const path = `privateEndpointIds.add[${index}]`
+    if (!(await isRegistered(sql, organizationId, id))) {
+      const detail = `${path} is not a private endpoint of the organization: ${JSON.stringify(id)}; create it first`
+      problems.push({ path, detail })
+    } else if (!(await isAttached(sql, { organizationId, serviceId, id }))) toAdd.push(id)
+  }
+  return { add: toAdd, remove }
+}
+
+function notTheList(path: string): FieldProblem {
+  return {
+    path,
+    detail: `${path} as a list must be the present one; to change it, send {"add": [...], "remove": [...]}`,
+  }
+}

@@ -1,0 +1,20 @@
+// S2, small; test/heavy/fuzz.test.ts sends a hundred thousand.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { operations } from '../src/operations.ts'
+import { fuzz } from './fuzz.ts'
+import { onBothDatabases } from './harness.ts'
+
+const requests = 3_000
+
+onBothDatabases('S2 made-up requests', (app) => {
+  it(`S2 answers ${requests} of them as it must`, async () => {
+    const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+    try {
+      const { byOperation } = await fuzz(app(), requests, seed)
+      for (const { id } of operations) assert.ok((byOperation[id]?.sent ?? 0) > 0, `${id} was never asked`)
+    } catch (error) {
+      throw new Error(`with FUZZ_SEED=${seed}: ${(error as Error).message}`, { cause: error })
+    }
+  })
+})

@@ -1,0 +1,109 @@
+// S2: a hundred thousand made-up requests in process, and twenty thousand whose bytes were damaged on the way.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import type { Dialect } from '../../src/database/sql.ts'
+import { operations } from '../../src/operations.ts'
+import { fuzz, randomNumbers } from '../fuzz.ts'
+import { basic, openTestApp, type TestApp } from '../harness.ts'
+import { freshAddress, makeIds, pathOf } from '../world.ts'
+
+const requests: Record<Dialect, number> = { sqlite: 70_000, postgres: 30_000 }
+const damagedRequests = 20_000
+const connectionsAtOnce = 16
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`S2 made-up requests on ${dialect} (FUZZ_SEED=${seed})`, () => {
+    let app: TestApp
+    before(async () => {
+      app = await openTestApp(dialect, { logLevel: 'silent' })
+    })
+    after(() => app?.close())
+
+    it(`S2 answers ${requests[dialect]} of them as it must`, async () => {
+      const { byOperation, byStatus, slowestMs } = await fuzz(app, requests[dialect], seed)
+      console.log(`S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms`)
+      for (const { id } of operations) {
+        assert.ok(
+          (byOperation[id]?.accepted ?? 0) > 0,
+          `${id} never accepted anything: ${JSON.stringify(byOperation[id])}`,
+        )
+      }
+    })
+  })
+}
+
+describe(`S2 damaged bytes (FUZZ_SEED=${seed})`, () => {
+  let app: TestApp
+  before(async () => {
+    // Each request names another address: the throttle of failed authentications would answer them all.
+    app = await openTestApp('sqlite', { logLevel: 'silent', trustedProxies: ['127.0.0.1'] })
+  })
+  after(() => app?.close())
+
+  it(`S2 outlives ${damagedRequests} damaged requests, and answers none with a 5xx`, async () => {
+    const url = new URL(await app.app.listen())
+    const chance = randomNumbers(seed)
+    const { organizationId, userId, serviceId } = app.sample
+    const ids = await makeIds(app, app.admin, { organizationId, userId, serviceId })
+    const whole = operations.map((operation) => () => {
+      const body = operation.example.body === undefined ? '' : JSON.stringify(operation.example.body)
+      return Buffer.from(
+        `${operation.method} ${pathOf(operation, ids)} HTTP/1.1\r\nHost: ${url.host}\r\n` +
+          `Authorization: ${basic(app.admin)}\r\nContent-Type: application/json\r\nConnection: close\r\nX-Forwarded-For: ${freshAddress()}\r\n` +
+          `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      )
+    })
+    const statuses: Record<string, number> = {}
+    let sent = 0
+    const client = async (): Promise<void> => {
+      while (sent++ < damagedRequests) {
+        const bytes = damaged(whole[Math.floor(chance() * whole.length)]!(), chance)
+        const answer = await exchange(Number(url.port), bytes)
+        const status = /^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 'none'
+        statuses[status] = (statuses[status] ?? 0) + 1
+        assert.ok(!status.startsWith('5'), `${JSON.stringify(bytes.toString('latin1'))} → ${answer}`)
+      }
+    }
+    await Promise.all(Array.from({ length: connectionsAtOnce }, client))
+    console.log(`S2 damaged: ${JSON.stringify(statuses)}`)
+    const health = await fetch(new URL('/ready', url), { signal: AbortSignal.timeout(5_000) })
+    assert.equal(health.status, 200)
+    assert.ok(statuses['400']! > 100, 'the damage was noticed')
+  })
+})
+
+/** A few bytes changed, taken out, doubled or added, anywhere. */
+function damaged(bytes: Buffer, chance: () => number): Buffer {
+  let result = Buffer.from(bytes)
+  for (let times = 1 + Math.floor(chance() * 3); times > 0; times--) {
+    const at = Math.floor(chance() * result.length)
+    const random = Buffer.from([Math.floor(chance() * 256)])
+    const kind = Math.floor(chance() * 4)
+    if (kind === 0) result[at] = random[0]!
+    else if (kind === 1) result = Buffer.concat([result.subarray(0, at), result.subarray(at + 1)])
+    else if (kind === 2) result = Buffer.concat([result.subarray(0, at), random, result.subarray(at)])
+    else result = Buffer.concat([result.subarray(0, at), result.subarray(Math.max(0, at - 20))])
+  }
+  return result
+}
+
+/** What came back before the server closed the connection, or before it was clear that it waits for more. */
+function exchange(port: number, bytes: Buffer): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let answer = ''
+    const done = (): void => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(200, done)
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1')
+    })
+    socket.on('close', done)
+    socket.on('error', done)
+    socket.end(bytes)
+  })
+}
