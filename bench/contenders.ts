@@ -2,6 +2,7 @@
 // the end of the benchmark; while another one is measured it has nothing to do.
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { nodeFlags } from '../bin/launch.js'
 import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
 import { type Contender, listPath } from './load.ts'
 import { cleanEnvironment, end, freePort, killAll, type Running, run, start, untilAnswers } from './processes.ts'
@@ -98,7 +99,7 @@ export class Contenders {
   async #penstock(name: ContenderName, store: Store): Promise<Contender> {
     const port = await freePort()
     const environment = { ...penstockEnvironment(store.folder, store.databaseUrl), PENSTOCK_PORT: String(port) }
-    const running = await start([...this.#flags, join(root, 'src', 'main.ts'), 'start'], {
+    const running = await start([...nodeFlags, ...this.#flags, join(root, 'src', 'main.ts'), 'start'], {
       cwd: store.folder,
       env: environment,
       logFile: this.#path(`${name}.log`),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as letSignalsIn } from 'node:timers/promises'
 import pg from 'pg'
+import { environment, nodeFlags } from '../bin/launch.js'
 import { bind, type Sql } from '../src/database/sql.ts'
 import { SqliteConnection } from '../src/database/sqlite.ts'
 import { readMasterKeys } from '../src/installation/master-keys.ts'
@@ -114,7 +115,17 @@ async function initialize(folder: string, databaseUrl: string | undefined): Prom
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const printed = await run(
     process.execPath,
-    [main, 'init', '--organization', 'Bench', '--admin-name', 'Ada Marsh', '--admin-email', 'ada.marsh@bench.example'],
+    [
+      ...nodeFlags,
+      main,
+      'init',
+      '--organization',
+      'Bench',
+      '--admin-name',
+      'Ada Marsh',
+      '--admin-email',
+      'ada.marsh@bench.example',
+    ],
     { env: penstockEnvironment(folder, databaseUrl), timeoutMs: 30_000 },
   )
   const word = (label: string): string => new RegExp(`^${label}\\s+(\\S+)`, 'm').exec(printed)![1]!
@@ -133,8 +144,7 @@ async function initialize(folder: string, databaseUrl: string | undefined): Prom
 export function penstockEnvironment(folder: string, databaseUrl: string | undefined): NodeJS.ProcessEnv {
   return cleanEnvironment({
     PENSTOCK_DATA: folder,
-    // What bin/penstock.js sets when it runs from source.
-    NODE_COMPILE_CACHE: join(import.meta.dirname, '..', 'node_modules', '.cache', 'penstock'),
+    ...environment,
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   })
 }

@@ -8,7 +8,6 @@ import type { DatabaseEvents, FatalReason } from './database/database.ts'
 import type { Sql } from './database/sql.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
-import { checkEngine } from './engine/check.ts'
 import { readOperation } from './execute-operation.ts'
 import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
@@ -20,7 +19,6 @@ import { addressAllowed } from './keys/ip-access.ts'
 import { hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { KeyUses } from './keys/key-use.ts'
 import { findKey } from './keys/store.ts'
-import { Egress } from './lib/egress.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
@@ -165,20 +163,36 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
 function openChecker(config: Config, database: PenstockDatabase, vault: Vault, log: Log): ServiceChecker | undefined {
   if (!config.serviceChecks) return undefined
   const deniedPlaces = config.databaseUrl ? [databasePlace(config.databaseUrl)] : []
-  const egress = new Egress({ allowLoopback: config.allowLoopback, deniedPlaces })
+  // Loaded with the first check: TLS and name resolution take memory that an idle Penstock need not spend.
+  const load = once(async () => {
+    const [{ Egress }, { checkEngine }] = await Promise.all([import('./lib/egress.ts'), import('./engine/check.ts')])
+    return { egress: new Egress({ allowLoopback: config.allowLoopback, deniedPlaces }), checkEngine }
+  })
   return new ServiceChecker({
     reader: database.reader,
     claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
     record: (record) => database.write('recordServiceCheck', record, record.organizationId),
-    check: (engine, signal) => checkEngine(egress, engine, { signal }),
+    check: async (engine, signal) => {
+      const { egress, checkEngine } = await load()
+      return checkEngine(egress, engine, { signal })
+    },
     vault,
     log,
   })
 }
 
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
 /** Where our own database listens; a Unix socket has a port on this machine beside it. */
 function databasePlace(databaseUrl: string): { host: string; port: number } {
-  const url = new URL(databaseUrl)
+  // As the driver reads it, which forgives characters that should have been encoded.
+  const url = new URL(URL.canParse(databaseUrl) ? databaseUrl : encodeURI(databaseUrl))
   const host = url.searchParams.get('host') || decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
   const port = Number(url.searchParams.get('port') || url.port || 5432)
   return { host: host === '' || host.startsWith('/') ? 'localhost' : host, port }

@@ -7,12 +7,7 @@ import { forgetOldKeys } from './idempotency/store.ts'
 import { initialize } from './installation/initialize.ts'
 import { createSample } from './installation/sample.ts'
 import { noteKeyUse } from './keys/key-use.ts'
-import {
-  claimServiceChecks,
-  recordServiceCheck,
-  type ServiceCheckRecord,
-  type ServiceClaim,
-} from './services/store.ts'
+import { claimServiceChecks, recordServiceCheck, type ServiceCheckRecord, type ServiceClaim } from './services/store.ts'
 
 export function makeWrites(settings: OperationSettings) {
   return {

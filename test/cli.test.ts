@@ -154,6 +154,7 @@ describe('the commands', () => {
       ['a port that is none', { PENSTOCK_PORT: '80 80' }, /^PENSTOCK_PORT must be/],
       ['a rate limit without a unit', { PENSTOCK_RATE_LIMIT: '100' }, /^PENSTOCK_RATE_LIMIT must be/],
       ['a proxy that is no address', { PENSTOCK_TRUSTED_PROXIES: 'proxy' }, /^PENSTOCK_TRUSTED_PROXIES must be/],
+      ['a yes that is not true', { PENSTOCK_ALLOW_LOOPBACK: 'yes' }, /^PENSTOCK_ALLOW_LOOPBACK must be true or false/],
       ['another database', { DATABASE_URL: 'mysql://127.0.0.1/x' }, /^DATABASE_URL must begin with postgres/],
       ['nobody at DATABASE_URL', { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x' }, /nothing listens there\.$/],
       ['a DATABASE_URL that is no URL', { DATABASE_URL: 'postgres://a:hid/den@127.0.0.1/x' }, /^PostgreSQL at /],

@@ -93,7 +93,8 @@ export function openApiDocument(operations: AnyOperation[]): Json {
       version: '1.0',
       summary: 'The management API of a self-hosted Penstock.',
       description:
-        'Manage the members, private endpoints and data pipes of an organization. Every answer is an envelope ' +
+        'Manage an organization: its members and API keys, its database services and the private endpoints to them, and ' +
+        'the data pipes that feed them. Every answer is an envelope ' +
         '`{requestId, result, status}`; every error is `{error, status}`, or RFC 9457 with `Accept: application/problem+json`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

@@ -64,6 +64,11 @@ export function parseJsonBody(
       )
     }
     const bytes = body as Buffer
+    // Many clients name a content type whether they send anything or not.
+    if (bytes.length === 0) {
+      done(null, undefined)
+      return
+    }
     if (!isUtf8(bytes)) throw new Problem('invalid_json', 'the body is not valid UTF-8')
     done(null, parseStrictJson(bytes.toString('utf8')))
   } catch (error) {

@@ -560,6 +560,34 @@ onBothDatabases('the server', (app) => {
     })
   })
 
+  describe('an operation without a body', () => {
+    const endpoint = (id: string) => `${endpointPath()}/${id}`
+
+    it('may name a content type all the same, as many clients do', async () => {
+      await app().request('POST', endpointPath(), { body: { id: 'vpce-00000001' } })
+      const headers = { 'content-type': 'application/json', 'content-length': '0' }
+      assert.equal((await app().request('DELETE', endpoint('vpce-00000001'), { headers })).status, 200)
+    })
+
+    it('refuses a body, rather than ignore what somebody meant by it', async () => {
+      await app().request('POST', endpointPath(), { body: { id: 'vpce-00000002' } })
+      const { status, body } = await app().request('DELETE', endpoint('vpce-00000002'), { body: { force: true } })
+      assert.equal(status, 400)
+      assert.equal(body.error, 'BAD_REQUEST: Delete private endpoint takes no body; send none')
+    })
+
+    it('refuses If-Match where there is no version to compare it with', async () => {
+      for (const [method, path, sent] of [
+        ['DELETE', endpoint('vpce-00000002'), undefined],
+        ['POST', endpointPath(), { id: 'vpce-00000003' }],
+      ] as const) {
+        const { status, body } = await app().request(method, path, { headers: { 'if-match': '*' }, body: sent })
+        assert.equal(status, 400, method)
+        assert.match(body.error, /has no version to compare If-Match with; leave it out$/)
+      }
+    })
+  })
+
   describe('the URL and the headers', () => {
     it('may have a URL of 2 KiB and not a byte more', async () => {
       const url = (length: number) => `${memberPath()}?`.padEnd(length, 'a')

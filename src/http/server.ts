@@ -248,6 +248,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       if (body === undefined) throw new Problem('invalid_json', 'the body is empty; send a JSON object')
       admitted.body = body
       admitted.echoes = await checkBody(operation, caller!, params, body)
+    } else if (body !== undefined && operation.method !== 'GET') {
+      throw new Problem('invalid_request', `${operation.summary} takes no body; send none`)
     }
     const ifMatch = request.headers['if-match']
     if (ifMatch !== undefined && operation.method !== 'GET') {

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { Egress, EgressError, type EgressPolicy, isHost } from './egress.ts'
+import { Egress, EgressError, type EgressPolicy } from './egress.ts'
+import { isHost } from './host.ts'
 
 const strict: EgressPolicy = { allowLoopback: false, deniedPlaces: [] }
 

@@ -6,6 +6,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls } from 'node:tls'
+import { hostInUrl, isHost } from './host.ts'
 
 export interface EgressPolicy {
   /** The operator trusts everything that listens on this machine. */
@@ -53,25 +54,6 @@ export interface EgressAnswer {
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
-}
-
-const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
-const hostName = new RegExp(`^${label}(?:\\.${label})*$`, 'i')
-
-/**
- * Whether this is a host name or an address in its plain form. Every other spelling of an address (`2130706433`,
- * `0x7f.1`, `0177.0.0.1`, full-width digits, a zone, a dot at the end) is refused: resolvers read them differently.
- */
-export function isHost(text: string): boolean {
-  if (isIP(text) !== 0) return !text.includes('%')
-  if (text.length > 253 || !hostName.test(text)) return false
-  const last = text.slice(text.lastIndexOf('.') + 1)
-  return !/^(?:\d+|0x[0-9a-f]*)$/i.test(last)
-}
-
-/** The name or address as it goes into a URL or a Host header. */
-export function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }
 
 const loopback = new BlockList()

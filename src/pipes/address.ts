@@ -1,11 +1,8 @@
 // Where a source is found: hosts, ports, lists of brokers and URLs, as people write them.
 import { isIP } from 'node:net'
+import { hostPattern, isHost, longestHost } from '../lib/host.ts'
 import { Type } from '../lib/schema.ts'
-
-const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?'
-const hostPattern = `^(?:${label}(?:\\.${label})*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$`
-const hostExpression = new RegExp(hostPattern)
-const longestHost = 253
+import { quote } from '../lib/shape-rules.ts'
 
 export const Host = Type.String({
   minLength: 1,
@@ -16,12 +13,6 @@ export const Host = Type.String({
 
 const largestPort = 65_535
 export const Port = Type.Integer({ minimum: 1, maximum: largestPort })
-
-/** Refuses what only looks like an address: a colon, or digits at the end, are of an IP address or of nothing. */
-export function isHost(text: string): boolean {
-  if (text.length > longestHost || !hostExpression.test(text)) return false
-  return !/:|(?:^|\.)\d+$/.test(text) || isIP(text) !== 0
-}
 
 /** `host:port`; an IPv6 address stands in brackets. */
 function isBroker(text: string): boolean {
@@ -34,7 +25,9 @@ function isBroker(text: string): boolean {
 export function brokersProblem(brokers: string): string | undefined {
   const wrong = brokers.split(',').find((broker) => !isBroker(broker))
   if (wrong === undefined) return undefined
-  return `must be "host:port", separated by commas and nothing else, but has ${JSON.stringify(wrong)}`
+  // Before an @ there may be a password.
+  const told = wrong.includes('@') ? 'a user name' : quote(wrong)
+  return `must be "host:port", separated by commas and nothing else, but has ${told}`
 }
 
 /** What is wrong with a URL that everyone may see; undefined when nothing is. Never quotes it: it may hold a secret. */
@@ -42,5 +35,7 @@ export function urlProblem(text: string, schemes: string[]): string | undefined 
   const must = `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')} and a host`
   const [, scheme, authority] = /^([a-z0-9]+):\/\/([^/?#\s]+)(?:[/?#]\S*)?$/i.exec(text) ?? []
   if (scheme === undefined || !schemes.includes(scheme.toLowerCase()) || !URL.canParse(text)) return must
-  return authority!.includes('@') ? 'must not hold a user name or a password: it is shown to everyone' : undefined
+  if (authority!.includes('@')) return 'must not hold a user name or a password: it is shown to everyone'
+  const isSigned = /[?&](?:sig|x-amz-signature|x-goog-signature)=/i.test(text)
+  return isSigned ? 'must not hold a signature: it is shown to everyone' : undefined
 }

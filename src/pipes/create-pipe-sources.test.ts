@@ -381,9 +381,9 @@ const refused: Refused[] = [
       'bro ker:9092',
       '-broker:9092',
       `${text(64)}:9092`,
-      'user@broker:9092',
+      'hush:hush@broker:9092',
     ],
-    /must be "host:port", separated by commas and nothing else, but has "/,
+    /must be "host:port", separated by commas and nothing else, but has ("|a user name)/,
   ),
   ...wrong('kafka', 'topics', [undefined, '', text(8193), ['orders']]),
   ...wrong(
@@ -539,6 +539,16 @@ const refused: Refused[] = [
     'https://bucket.example/a b',
   ]),
   ...wrong('objectStorage', 'url', ['https://hush:hush@bucket.example/*'], /must not hold a user name/),
+  ...wrong(
+    'objectStorage',
+    'url',
+    [
+      'https://b.example/*?X-Amz-Signature=hush',
+      'https://b.example/*?sv=1&sig=hush',
+      'https://b.example/?x-goog-signature=hush',
+    ],
+    /must not hold a signature/,
+  ),
   ...wrong('objectStorage', 'path', ['', text(1025), null]),
   ...wrong('objectStorage', 'azureContainerName', ['', text(256), null]),
   ...wrong('objectStorage', 'delimiter', ['', ';;', null]),
@@ -593,7 +603,7 @@ const refused: Refused[] = [
     'a table twice',
     { tableMappings: [mapping, { ...mapping, targetTable: 'other' }] },
     'tableMappings.1',
-    /names public\.orders, a second time/,
+    /names public\.orders a second time/,
   ),
   combination(
     'postgres',

@@ -1,5 +1,6 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
+import { quote } from '../lib/shape-rules.ts'
 import { brokersProblem, urlProblem } from './address.ts'
 import { KafkaSource, KafkaSourceCreate, KafkaSourcePatch } from './kafka-shapes.ts'
 import {
@@ -82,7 +83,7 @@ function addressProblems({ brokers, topics }: KafkaSource): FieldProblem[] {
   const wrong = topics.split(',').find((topic) => !topicName.test(topic))
   if (wrong !== undefined) {
     const must = 'must be names of topics, separated by commas and nothing else'
-    problems.push(fieldProblem('source.kafka.topics', `${must}, but has ${JSON.stringify(wrong)}`))
+    problems.push(fieldProblem('source.kafka.topics', `${must}, but has ${quote(wrong)}`))
   }
   return problems
 }

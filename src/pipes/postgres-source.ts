@@ -1,6 +1,7 @@
+import { isHost } from '../lib/host.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
-import { Host, isHost, Port } from './address.ts'
+import { Host, Port } from './address.ts'
 import { Credentials, fieldProblem, mergeSecrets, missingSecretProblems, type SourceKind } from './pipe-source.ts'
 import { defaultsOf, optionalFields } from './settings.ts'
 import {

@@ -60,7 +60,7 @@ const keyOf = ({ sourceSchemaName, sourceTable }: TableName): string => JSON.str
 /** The mappings of a new pipe. */
 export function newMappings(additions: TableMappingToAdd[], problems: FieldProblem[]): TableMapping[] {
   const mappings = new Map<string, TableMapping>()
-  addMappings(mappings, additions, 'source.postgres.tableMappings', 'a second time', problems)
+  addMappings(mappings, additions, 'source.postgres.tableMappings', ' a second time', problems)
   return [...mappings.values()]
 }
 
@@ -81,7 +81,7 @@ export function changeMappings(
       problems.push(fieldProblem(`${path}.targetTable`, `is ${JSON.stringify(removal.targetTable)}, but ${goesTo}`))
     } else mappings.delete(keyOf(removal))
   }
-  const taken = 'which the pipe has already; remove it in the same request to replace it'
+  const taken = ', which the pipe has already; remove it in the same request to replace it'
   addMappings(mappings, additions, 'source.postgres.tableMappingsToAdd', taken, problems)
   return [...mappings.values()]
 }
@@ -95,7 +95,7 @@ function addMappings(
 ): void {
   for (const [index, addition] of additions.entries()) {
     if (mappings.has(keyOf(addition))) {
-      problems.push(fieldProblem(fieldPath(path, index), `names ${nameOf(addition)}, ${taken}`))
+      problems.push(fieldProblem(fieldPath(path, index), `names ${nameOf(addition)}${taken}`))
       continue
     }
     mappings.set(keyOf(addition), {

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { Sql } from '../database/sql.ts'
 import { IpAccess } from '../keys/ip-access.ts'
-import { hostInUrl, isHost } from '../lib/egress.ts'
+import { hostInUrl, isHost } from '../lib/host.ts'
 import { ipRangeProblem, maxIpRangeLength } from '../lib/ip-range.ts'
 import { type FieldProblem, notFound } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'

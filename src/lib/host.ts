@@ -1,0 +1,27 @@
+// What may stand where a host is asked for: a name or an address, and nothing that resolvers read in different ways.
+import { isIP } from 'node:net'
+
+const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?'
+const name = `${label}(?:\\.${label})*`
+const hostName = new RegExp(`^${name}$`)
+
+export const longestHost = 253
+
+/** For a shape; `isHost` has the last word. */
+export const hostPattern = `^(?:${name}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$`
+
+/**
+ * Whether this is a host name or an address in its plain form. Every other spelling of an address (`2130706433`,
+ * `0x7f.1`, `0177.0.0.1`, full-width digits, a zone, a dot at the end) is refused.
+ */
+export function isHost(text: string): boolean {
+  if (isIP(text) !== 0) return !text.includes('%')
+  if (text.length > longestHost || !hostName.test(text)) return false
+  const last = text.slice(text.lastIndexOf('.') + 1)
+  return !/^(?:\d+|0x[0-9a-f]*)$/i.test(last)
+}
+
+/** The name or address as it goes into a URL or a Host header. */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

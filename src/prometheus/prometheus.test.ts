@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { onBothDatabases } from '../../test/harness.ts'
+import { newId } from '../lib/id.ts'
+import { insertPipe } from '../pipes/store.ts'
+import { insertService } from '../services/store.ts'
+
+const nobody = '00000000-0000-4000-8000-000000000000'
+
+/** The samples of a family, in the order of the text. */
+function samplesOf(text: string, name: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`))
+}
+
+/** Every line of the format is a HELP, a TYPE or a sample, and every family is announced once, before its samples. */
+function assertExposition(text: string): void {
+  assert.ok(text.endsWith('\n'))
+  const announced = new Set<string>()
+  let family = ''
+  for (const line of text.slice(0, -1).split('\n')) {
+    const help = /^# HELP (\w+) \S.*$/.exec(line)
+    if (help) {
+      family = help[1]!
+      assert.ok(!announced.has(family), family)
+      announced.add(family)
+    } else if (line.startsWith('#')) assert.equal(line, `# TYPE ${family} gauge`)
+    else {
+      const label = '[a-z]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"'
+      assert.match(line, new RegExp(`^${family}\\{${label}(?:,${label})*\\} \\d+$`))
+    }
+  }
+}
+
+onBothDatabases('Prometheus', (app) => {
+  async function setUp() {
+    const { organizationId, admin, serviceId } = await app().addOrganization()
+    const path = `/v1/organizations/${organizationId}`
+    const get = (key = admin) => app().request('GET', `${path}/prometheus`, { key })
+    const getService = (id = serviceId, key = admin) =>
+      app().request('GET', `${path}/services/${id}/prometheus`, { key })
+    const addPipe = async (name: string, state: string, service = serviceId) => {
+      const id = newId()
+      const now = new Date().toISOString()
+      await insertPipe(app().sql, {
+        id,
+        organizationId,
+        serviceId: service,
+        name,
+        kind: 'kinesis',
+        state: state as 'Stopped',
+        source: {},
+        sealedSecrets: null,
+        destination: { database: 'd', table: 't', columns: [] },
+        fieldMappings: [],
+        scaling: { concurrency: 0, replicas: 1, replicaCpuMillicores: 125, replicaMemoryGb: 0.5 },
+        settings: {},
+        createdAt: now,
+        updatedAt: now,
+      })
+      await sleep(2)
+      return id
+    }
+    return { organizationId, admin, serviceId, get, getService, addPipe }
+  }
+
+  describe('getOrganizationPrometheus', () => {
+    it('counts services, pipes, members and keys of the organization, and of no other', async () => {
+      const { organizationId, serviceId, get, addPipe } = await setUp()
+      const other = await setUp()
+      await other.addPipe('theirs', 'Running')
+      const secondId = newId()
+      const now = new Date(Date.now() + 1000).toISOString()
+      const second = {
+        id: secondId,
+        organizationId,
+        name: 'second',
+        provider: 'gcp',
+        region: 'europe-west4',
+        now,
+      } as const
+      await insertService(app().sql, second)
+      await app().query(`UPDATE services SET state = 'running' WHERE id = '${secondId}'`)
+      for (const state of ['Running', 'Running', 'Stopped']) await addPipe('p', state)
+      await addPipe('p', 'Paused', secondId)
+      await app().addMember(organizationId, 'developer')
+      await app().addMember(organizationId, 'developer')
+      await app().query(`UPDATE organizations SET admin_count = 1 WHERE id = '${organizationId}'`)
+      await app().addKey(organizationId, 'admin', { state: 'disabled' })
+      await app().addKey(organizationId, 'admin', { expireAt: '2020-01-01T00:00:00.000Z' })
+      await app().addKey(organizationId, 'admin', { expireAt: '2099-01-01T00:00:00.000Z' })
+      const { status, text, headers } = await get()
+      assert.equal(status, 200)
+      assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+      assert.equal(headers.etag, undefined)
+      assert.match(String(headers['x-request-id']), /^[0-9a-f-]{36}$/)
+      assertExposition(text)
+      assert.deepEqual(samplesOf(text, 'penstock_service_up'), [
+        `penstock_service_up{service="${secondId}",name="second",provider="gcp",region="europe-west4"} 1`,
+        `penstock_service_up{service="${serviceId}",name="test",provider="aws",region="eu-west-1"} 0`,
+      ])
+      assert.deepEqual(samplesOf(text, 'penstock_service_state'), [
+        `penstock_service_state{service="${secondId}",name="second",state="running"} 1`,
+        `penstock_service_state{service="${serviceId}",name="test",state="provisioning"} 1`,
+      ])
+      assert.deepEqual(
+        samplesOf(text, 'penstock_pipes').sort(),
+        [
+          `penstock_pipes{service="${serviceId}",state="Running"} 2`,
+          `penstock_pipes{service="${serviceId}",state="Stopped"} 1`,
+          `penstock_pipes{service="${secondId}",state="Paused"} 1`,
+        ].sort(),
+      )
+      assert.deepEqual(samplesOf(text, 'penstock_members'), [
+        'penstock_members{role="admin"} 1',
+        'penstock_members{role="developer"} 2',
+      ])
+      assert.deepEqual(samplesOf(text, 'penstock_api_keys'), [
+        'penstock_api_keys{state="enabled"} 2',
+        'penstock_api_keys{state="disabled"} 1',
+        'penstock_api_keys{state="expired"} 1',
+      ])
+    })
+
+    it('escapes what people call their things', async () => {
+      const { organizationId, get } = await setUp()
+      const name = 'a "b" \\ c\nd {e="f"} é'
+      const now = new Date().toISOString()
+      await insertService(app().sql, { id: newId(), organizationId, name, provider: 'aws', region: 'r', now })
+      const { text } = await get()
+      assertExposition(text)
+      assert.ok(text.includes('name="a \\"b\\" \\\\ c\\nd {e=\\"f\\"} é"'), text)
+    })
+
+    it('lets a developer read, and nobody of another organization', async () => {
+      const { organizationId, get } = await setUp()
+      const other = await setUp()
+      assert.equal((await get(await app().addKey(organizationId, 'developer'))).status, 200)
+      const { status, body } = await get(other.admin)
+      assert.equal(status, 404)
+      assert.equal(body.error, `NOT_FOUND: organization ${organizationId} was not found`)
+    })
+
+    it('takes no query', async () => {
+      const { organizationId, admin } = await setUp()
+      const { status } = await app().request('GET', `/v1/organizations/${organizationId}/prometheus?limit=1`, {
+        key: admin,
+      })
+      assert.equal(status, 400)
+    })
+  })
+
+  describe('getServicePrometheus', () => {
+    it('tells the state of the service and of each of its pipes, the newest first', async () => {
+      const { organizationId, serviceId, getService, addPipe } = await setUp()
+      const secondId = await app().addService(organizationId)
+      await addPipe('of another service', 'Running', secondId)
+      const first = await addPipe('first', 'Running')
+      const second = await addPipe('second', 'Stopped')
+      const { status, text, headers } = await getService()
+      assert.equal(status, 200)
+      assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+      assertExposition(text)
+      assert.deepEqual(samplesOf(text, 'penstock_service_up'), [
+        `penstock_service_up{service="${serviceId}",name="test",provider="aws",region="eu-west-1"} 0`,
+      ])
+      assert.deepEqual(samplesOf(text, 'penstock_pipes'), [
+        `penstock_pipes{service="${serviceId}",state="Running"} 1`,
+        `penstock_pipes{service="${serviceId}",state="Stopped"} 1`,
+      ])
+      assert.deepEqual(samplesOf(text, 'penstock_pipe_state'), [
+        `penstock_pipe_state{pipe="${second}",name="second",kind="kinesis",state="Stopped"} 1`,
+        `penstock_pipe_state{pipe="${first}",name="first",kind="kinesis",state="Running"} 1`,
+      ])
+      assert.ok(!text.includes('penstock_members') && !text.includes(secondId))
+    })
+
+    it('answers for a foreign service as for none', async () => {
+      const { organizationId, getService } = await setUp()
+      const other = await setUp()
+      for (const serviceId of [nobody, other.serviceId]) {
+        const { status, body } = await getService(serviceId)
+        assert.equal(status, 404)
+        assert.equal(body.error, `NOT_FOUND: service ${serviceId} was not found in organization ${organizationId}`)
+      }
+    })
+  })
+})

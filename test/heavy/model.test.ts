@@ -1,0 +1,31 @@
+// R9: three hundred sequences against each model, on both databases.
+import { after, before, describe, it } from 'node:test'
+import { openTestApp, type TestApp } from '../harness.ts'
+import { runLifecycleModel } from '../lifecycle-model.ts'
+import { runPipeModel } from '../model.ts'
+
+const runs = 300
+const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`R9 models on ${dialect} (MODEL_SEED=${seed})`, () => {
+    let app: TestApp
+    before(async () => {
+      app = await openTestApp(dialect, { logLevel: 'silent' })
+    })
+    after(() => app?.close())
+
+    it(`R9 changes pipes as its model does in ${runs} sequences`, async () => {
+      await runPipeModel(app, runs, seed)
+    })
+
+    it(`R9 answers as the model of a life in ${runs} sequences`, async () => {
+      const counts = await runLifecycleModel(app, runs, seed)
+      const accepted = [...counts].filter(([name]) => name.endsWith(' 200')).map(([, times]) => times)
+      console.log(
+        `R9 ${dialect}: ${counts.get('changed')} changes, ${counts.get('replayed')} replays, each operation accepted ` +
+          `at least ${Math.min(...accepted)} times`,
+      )
+    })
+  })
+}
