@@ -7,7 +7,17 @@ UPDATE organizations SET admin_count =
 
 DROP INDEX members_admins;
 
+-- What the versions of new members begin with: above those of the members that were removed, so that an ETag from before
+-- does not fit somebody who has joined again.
+ALTER TABLE organizations ADD COLUMN first_member_version integer NOT NULL DEFAULT 1;
+
 -- People are found by their email, whatever the case in which it is written.
+-- refused: Users have emails that differ only in the case of letters: {rows}. This version takes them for one and the same, and
+-- refused: who is who is not for it to say. Nothing has been changed. Give each an email of its own in the table users, then start again.
+SELECT email FROM users
+  WHERE lower(email) IN (SELECT lower(email) FROM users GROUP BY lower(email) HAVING count(*) > 1)
+  ORDER BY lower(email), email;
+
 UPDATE users SET email = lower(email), version = version + 1 WHERE email <> lower(email);
 
 -- The newest activity that a seal covers: later activities have greater ids, whatever the clock says.
@@ -82,7 +92,7 @@ ALTER TABLE services ADD COLUMN failed_checks integer NOT NULL DEFAULT 0;
 -- Whoever moves this on does the check: several processes never check the same service at once.
 ALTER TABLE services ADD COLUMN next_check_at text NOT NULL DEFAULT '';
 
-CREATE INDEX services_to_check ON services (next_check_at) WHERE endpoint_url IS NOT NULL;
+CREATE INDEX services_to_check ON services (next_check_at, organization_id) WHERE endpoint_url IS NOT NULL;
 
 CREATE TABLE invitations (
   organization_id text NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,

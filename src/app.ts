@@ -227,14 +227,14 @@ export interface StoredData {
 }
 
 /** For commands that only read: also while a Penstock runs on the same data. */
-export async function openStoredData(config: Config, events: DatabaseEvents): Promise<StoredData> {
+export async function openStoredData(config: Config): Promise<StoredData> {
   const masterKeys = readMasterKeys(config.masterKeyFile)
   const vault = new Vault(masterKeys ?? newMasterKeys())
   let data: StoredData
   if (config.databaseUrl) {
-    const { openPostgres } = await import('./database/postgres.ts')
-    const database = await openPostgres({ url: config.databaseUrl, writes: {}, vault, events })
-    data = { sql: database.reader, vault, close: () => database.close() }
+    const { openPostgresReadOnly } = await import('./database/postgres-read-only.ts')
+    const { sql, close } = await openPostgresReadOnly(config.databaseUrl)
+    data = { sql, vault, close }
   } else {
     const connection = openSqliteReadOnly(join(config.dataFolder, 'penstock.db'))
     data = { sql: connection, vault, close: async () => connection.close() }

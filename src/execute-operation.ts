@@ -2,6 +2,7 @@
 // record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
 import { insertActivity } from './activities/store.ts'
 import type { WriteContext } from './database/database.ts'
+import { unauthorized } from './http/authentication.ts'
 import {
   type AnyOperation,
   type Change,
@@ -9,9 +10,12 @@ import {
   type OperationContext,
   type OperationRequest,
   type OperationSettings,
+  requireRole,
   takesIfMatch,
 } from './http/operation.ts'
 import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
+import { stillStands } from './keys/key.ts'
+import { findStanding } from './keys/store.ts'
 import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
 import { echoProblems } from './lib/shape-echo.ts'
 import { pick } from './lib/shape-pick.ts'
@@ -27,9 +31,18 @@ export async function readOperation(context: Surroundings, request: OperationReq
 }
 
 export async function writeOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
+  const { sql } = context
   const operation = byId.get(request.operationId)!
-  const sealedMs = await lockOrganization(context.sql, request.caller.organizationId)
+  // Sent together, run one after the other: what is read of the caller is read with the organization locked.
+  const [sealedMs, standing] = await Promise.all([
+    lockOrganization(sql, request.caller.organizationId),
+    findStanding(sql, request.caller),
+  ])
   const now = new Date().toISOString()
+  // The caller was let in before the body was read, which may be long ago: two keys that take each other's rights away at
+  // the same moment would both succeed.
+  if (!standing || !stillStands(standing, now)) throw unauthorized()
+  requireRole(operation, standing.role)
   if (!request.idempotency) return runOperation(context, operation, request, now, sealedMs)
 
   const { organizationId, id: callerId } = request.caller

@@ -243,7 +243,7 @@ let ownServer: ReturnType<typeof startPostgres> | undefined
 after(async () => (await ownServer)?.stop())
 
 /** An empty database on the server that the test run started, or, for a single file, on one of its own. */
-async function freshPostgresDatabase(): Promise<string> {
+export async function freshPostgresDatabase(): Promise<string> {
   let serverUrl = process.env.PENSTOCK_TEST_POSTGRES
   if (!serverUrl) {
     ownServer ??= startPostgres()

@@ -1100,7 +1100,7 @@ bad(
   'objectStorage',
   'a connection string as a number',
   storage({ connectionString: 20202020 }),
-  'source.objectStorage.connectionString must be a string or null, not a number',
+  'source.objectStorage.connectionString must be "name=value" parts separated by ";" or null, not a number',
   { hides: '20202020' },
 )
 bad(
@@ -1158,10 +1158,17 @@ good(
   'SharedAccessSignature=***',
   { hides: password },
 )
+bad(
+  'objectStorage',
+  'a URL as a connection string',
+  storage({ connectionString: `https://x.example/?sv=1&sig=${password}&se=2` }),
+  'source.objectStorage.connectionString must be "name=value" parts separated by ";" or null',
+  { hides: password },
+)
 good(
   'objectStorage',
   'a signature in a URL, masked',
-  storage({ connectionString: `https://x.example/?sv=1&sig=${password}&se=2` }),
+  storage({ connectionString: `BlobEndpoint=https://x.example/?sv=1&sig=${password}&se=2` }),
   'sig=***&se=2',
   { hides: password },
 )

@@ -1,235 +1,300 @@
-// Bodies that pipes are created with, and what must come of each (docs/contract.md, section 5).
-import { type Json, leastPipes, withField } from './pipes.ts'
+// R9: the rows of pipes, of their parts and of their states.
 
-export interface PipeBody {
-  what: string
-  body: Json
-  /** Absent when the body is refused: by its shape, or by the rules of a whole pipe. */
-  shown?: { kind: string; atRest: string; destination: Json; source(pipeId: string): Json }
-  refused?: 'shape' | 'rules' | 'samples'
-}
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import {
+  type Acceptance,
+  ask,
+  type Command,
+  command,
+  invalidBody,
+  type Json,
+  momentIn,
+  nothingToUpdate,
+  operationOf,
+  type Real,
+  sparsely,
+} from './against-model.ts'
+import type { Key } from './harness.ts'
+import { acceptedPipeBodies, defaultScaling, defaultSettings, pipeBodies } from './lifecycle-pipe-bodies.ts'
+import { serviceAt } from './lifecycle-services.ts'
+import {
+  alive,
+  change,
+  changesBetween,
+  checkList,
+  checkTag,
+  defined,
+  limits,
+  lookAt,
+  type Model,
+  newThing,
+  noPipe,
+  type PipeThing,
+  type Place,
+  pick,
+  pipes,
+  place,
+  type Row,
+  read,
+  type ServiceThing,
+  services,
+  words,
+} from './lifecycle-world.ts'
 
-export const defaultSettings: Record<string, number | boolean> = {
-  engine_max_download_threads: 4,
-  engine_max_insert_threads: 1,
-  engine_max_threads: 0,
-  engine_min_insert_block_size_bytes: 1_073_741_824,
-  engine_parallel_distributed_insert_select: 2,
-  engine_parallel_view_processing: false,
-  object_storage_concurrency: 1,
-  object_storage_max_file_count: 100,
-  object_storage_max_insert_bytes: 10_737_418_240,
-  object_storage_polling_interval_ms: 30_000,
-  object_storage_use_cluster_function: true,
-  streaming_max_insert_wait_ms: 5_000,
-}
+export const pipeAt = (model: Model, at: Place): PipeThing => pick(model.pipes, at) ?? noPipe()
+export const pipeTarget = ({ id, serviceId }: PipeThing): Record<string, string> => ({ type: 'pipe', id, serviceId })
 
-export const defaultScaling: Record<string, number> = {
-  concurrency: 0,
-  replicas: 1,
-  replicaCpuMillicores: 125,
-  replicaMemoryGb: 0.5,
-}
-
-const table = {
-  database: 'analytics',
-  table: 'orders',
-  managedTable: true,
-  columns: [{ name: 'order_id', type: 'UInt64' }],
-  tableDefinition: { engine: { type: 'MergeTree' } },
-}
-
-const mapping = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }
-const mappingDefaults = {
-  tableEngine: 'ReplacingMergeTree',
-  useCustomSortingKey: false,
-  sortingKeys: [],
-  excludedColumns: [],
-}
-
-/** Paths and values to set; undefined takes a field away. */
-type Changes = Record<string, unknown>
-
-function changed(body: Json, changes: Changes): Json {
-  return Object.entries(changes).reduce((into, [path, value]) => withField(into, path, value), body)
-}
-
-const { kafka, kinesis, objectStorage, postgres } = leastPipes
-
-const accepted: PipeBody[] = [
-  {
-    what: 'the least kafka pipe',
-    body: kafka,
-    shown: {
-      kind: 'kafka',
-      atRest: 'Stopped',
-      destination: table,
-      source: (pipeId) => ({
-        type: 'kafka',
-        format: 'JSONEachRow',
-        brokers: 'broker:9092',
-        topics: 'orders',
-        authentication: 'PLAIN',
-        consumerGroup: `penstock-${pipeId}`,
-        offset: { strategy: 'from_beginning' },
-      }),
+/** A change of a pipe: makes a new version, and moves `updatedAt`. */
+function changePipe(
+  model: Model,
+  thing: PipeThing,
+  type: string,
+  { shown, changes, part }: { shown: Json; changes: object[]; part?: 'settings' },
+): Acceptance {
+  const isChanged = changes.length > 0
+  if (isChanged) Object.assign(thing, { shown, version: thing.version + 1 })
+  return {
+    status: 200,
+    result: (answered, span, { headers }) => {
+      checkTag(pipes, thing, headers.etag)
+      if (isChanged) thing.shown.updatedAt = span
+      return part ? thing.shown[part] : pipes.show(model, thing, answered)
     },
-  },
+    ...(isChanged ? { activity: { type, target: pipeTarget(thing), changes } } : {}),
+  }
+}
+
+/** What each command makes of a state, for all kinds but postgres; nothing for what cannot be obeyed. */
+function stateAfter(thing: PipeThing, pipeCommand: string): string | undefined {
+  const { state } = thing.shown
+  const isPostgres = thing.kind === 'postgres'
+  const atRest = isPostgres ? 'Paused' : 'Stopped'
+  const onTheWay = isPostgres ? 'Pausing' : 'Stopping'
+  const rests = [atRest, 'Completed', 'Failed', 'InternalError'].includes(state)
+  if (pipeCommand === 'start') return rests ? 'Provisioning' : undefined
+  if (pipeCommand === 'stop') {
+    if (state === 'Provisioning' || state === 'Failed' || state === 'InternalError') return atRest
+    return rests || state === onTheWay ? state : onTheWay
+  }
+  if (!isPostgres || rests || state === onTheWay) return undefined
+  return ['Provisioning', 'Setup', 'Snapshot', 'Resync'].includes(state) ? state : 'Resync'
+}
+
+const settingsPatch = fc.record(
   {
-    what: 'a kafka pipe with a registry, a group and an empty list',
-    body: changed(kafka, {
-      'source.kafka.format': 'AvroConfluent',
-      'source.kafka.consumerGroup': 'orders-eu',
-      'source.kafka.offset': { strategy: 'from_timestamp', timestamp: '2026-01-31T12:00' },
-      'source.kafka.reversePrivateEndpointIds': [],
-      'source.kafka.schemaRegistry': {
-        url: 'https://registry.northwind.example',
-        credentials: { username: 'hush', password: 'hush' },
-      },
-      'destination.managedTable': false,
-      'destination.tableDefinition': undefined,
-      fieldMappings: [{ destinationField: 'order_id', sourceField: 'id' }],
+    streaming_max_insert_wait_ms: fc.constantFrom(500, 5_000, null),
+    engine_max_threads: fc.constantFrom(0, 64, null),
+    object_storage_use_cluster_function: fc.constantFrom(true, false, null),
+  },
+  { requiredKeys: [] },
+)
+const scalingPatch = fc.record(
+  { replicas: fc.constantFrom(1, 2, 40, null), replicaMemoryGb: fc.constantFrom(0.5, 8, null) },
+  { requiredKeys: [] },
+)
+const withDefaults = (patch: Json, defaults: Json): Json =>
+  Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, value ?? defaults[name]]))
+
+export const pipeRows: Row[] = [
+  change(
+    'createPipe',
+    fc.record({
+      at: place,
+      which: fc.oneof(
+        { weight: 3, arbitrary: fc.nat(acceptedPipeBodies - 1) },
+        { weight: 1, arbitrary: fc.nat(pipeBodies.length - 1) },
+      ),
+      startPaused: sparsely(fc.boolean()),
+      settings: sparsely(fc.constant({ engine_max_threads: 8 })),
+      scaling: sparsely(fc.constant({ replicas: 2 })),
     }),
-    shown: {
-      kind: 'kafka',
-      atRest: 'Stopped',
-      destination: { database: 'analytics', table: 'orders', managedTable: false, columns: table.columns },
-      source: () => ({
-        type: 'kafka',
-        format: 'AvroConfluent',
-        brokers: 'broker:9092',
-        topics: 'orders',
-        authentication: 'PLAIN',
-        consumerGroup: 'orders-eu',
-        offset: { strategy: 'from_timestamp', timestamp: '2026-01-31T12:00' },
-        reversePrivateEndpointIds: [],
-        schemaRegistry: { url: 'https://registry.northwind.example', authentication: 'PLAIN' },
-      }),
-    },
-  },
-  {
-    what: 'the least kinesis pipe',
-    body: kinesis,
-    shown: {
-      kind: 'kinesis',
-      atRest: 'Stopped',
-      destination: table,
-      source: () => ({ ...((kinesis.source as Json).kinesis as Json), useEnhancedFanOut: false }),
-    },
-  },
-  {
-    what: 'a bucket whose access key decides the authentication',
-    body: changed(objectStorage, {
-      'source.objectStorage.accessKey': { accessKeyId: 'hush', secretKey: 'hush' },
-      'source.objectStorage.isContinuous': true,
-      'source.objectStorage.queueUrl': 'https://sqs.example/000000000000/orders',
-    }),
-    shown: {
-      kind: 'objectStorage',
-      atRest: 'Stopped',
-      destination: table,
-      source: () => ({
-        type: 's3',
-        format: 'JSONEachRow',
-        url: 'https://bucket.s3.example/*.json',
-        authentication: 'IAM_USER',
-        compression: 'auto',
-        isContinuous: true,
-        queueUrl: 'https://sqs.example/000000000000/orders',
-      }),
-    },
-  },
-  {
-    what: 'a container of Azure',
-    body: changed(objectStorage, {
-      'source.objectStorage': {
-        type: 'azureblobstorage',
-        format: 'CSV',
-        delimiter: ';',
-        azureContainerName: 'orders',
-        path: '*.csv',
-        connectionString: 'AccountName=northwind;AccountKey=aHVzaA==;EndpointSuffix=core.example',
-      },
-    }),
-    shown: {
-      kind: 'objectStorage',
-      atRest: 'Stopped',
-      destination: table,
-      source: () => ({
-        type: 'azureblobstorage',
-        format: 'CSV',
-        delimiter: ';',
-        azureContainerName: 'orders',
-        path: '*.csv',
-        authentication: 'CONNECTION_STRING',
-        connectionString: 'AccountName=northwind;AccountKey=***;EndpointSuffix=core.example',
-        compression: 'auto',
-        isContinuous: false,
-      }),
-    },
-  },
-  {
-    what: 'the least postgres pipe',
-    body: postgres,
-    shown: {
-      kind: 'postgres',
-      atRest: 'Paused',
-      destination: { database: 'analytics', columns: [] },
-      source: () => ({
-        host: 'db.northwind.example',
-        port: 5432,
-        database: 'shop',
-        settings: {
-          allowNullableColumns: false,
-          enableFailoverSlots: false,
-          initialLoadParallelism: 4,
-          pullBatchSize: 100_000,
-          replicationMode: 'cdc',
-          snapshotNumRowsPerPartition: 100_000,
-          snapshotNumberOfParallelTables: 1,
-          syncIntervalSeconds: 60,
+    (model, { at, which, startPaused, settings = {}, scaling = {} }) => {
+      const service = serviceAt(model, at)
+      const { body, shown, refused } = pipeBodies[which]!
+      return {
+        ids: services.ids(service),
+        body: { ...defined({ startPaused, settings, scaling }), ...body },
+        misshapen: refused === 'shape',
+        in: service,
+        decide: () => {
+          if (refused === 'samples') return { status: 400, code: 'source_not_validated' }
+          if (!shown) return invalidBody
+          const { kind, atRest, destination, source } = shown
+          const target = { type: 'pipe', id: '', serviceId: service.id }
+          return {
+            status: 200,
+            result: ({ id, createdAt }, span) => {
+              const thing: PipeThing = {
+                ...newThing(id, {
+                  id,
+                  serviceId: service.id,
+                  name: body.name,
+                  state: startPaused ? atRest : 'Provisioning',
+                  createdAt: momentIn(createdAt, span),
+                  updatedAt: createdAt,
+                  destination,
+                  fieldMappings: body.fieldMappings ?? [],
+                  scaling: { ...defaultScaling, ...scaling },
+                  settings: { ...defaultSettings, ...settings },
+                  source: { [kind]: source(id) },
+                }),
+                kind,
+                serviceId: service.id,
+              }
+              model.pipes.push(thing)
+              target.id = id
+              return thing.shown
+            },
+            activity: { type: 'pipe_created', target },
+          }
         },
-        tableMappings: [{ ...mapping, ...mappingDefaults }],
-      }),
+      }
     },
-  },
+  ),
+  read('listPipes', fc.record({ at: place, limit: limits }), async (model, real, { at, limit }, key) => {
+    const service = alive(model.services)[at.at % alive(model.services).length]
+    if (service) await checkPipes(model, real, service, { limit, key })
+  }),
+  lookAt(pipes, (model) => model.pipes, noPipe),
+  change(
+    'updatePipe',
+    fc.record({ at: place, name: words, extra: fc.constantFrom('none', 'none', 'same', 'other') }),
+    (model, { at, name, extra }) => {
+      const thing = pipeAt(model, at)
+      const extras: Json = { same: { scaling: thing.shown.scaling ?? {} }, other: { state: 'InternalError' } }
+      return {
+        ids: pipes.ids(thing),
+        body: { name, ...extras[extra] },
+        noun: pipes,
+        thing,
+        decide: () => {
+          if (extra === 'other') return invalidBody
+          const changes = changesBetween(thing.shown, { name })
+          return changePipe(model, thing, 'pipe_updated', { shown: { ...thing.shown, name }, changes })
+        },
+      }
+    },
+  ),
+  read('getPipeSettings', place, async (model, real, at, key) => {
+    const thing = pipeAt(model, at)
+    const response = await ask(real, operationOf('getPipeSettings'), pipes.ids(thing), { key })
+    if (thing.gone) {
+      assert.deepEqual([response.status, response.body.code], [404, 'not_found'])
+      return
+    }
+    assert.deepEqual(response.body.result, thing.shown.settings)
+    checkTag(pipes, thing, response.headers.etag)
+  }),
+  change(
+    'updatePipeSettings',
+    fc.record({
+      at: place,
+      patch: settingsPatch,
+      bad: fc.constantFrom({}, {}, {}, {}, {}, { engine_max_threads: 65 }, { engine_max_threads: '8' }, { threads: 1 }),
+    }),
+    (model, { at, patch, bad }) => {
+      const thing = pipeAt(model, at)
+      return {
+        ids: pipes.ids(thing),
+        body: { ...patch, ...bad },
+        misshapen: Object.keys(bad).length > 0,
+        noun: pipes,
+        thing,
+        decide: () => {
+          if (Object.keys(patch).length === 0) return nothingToUpdate
+          const { settings } = thing.shown
+          const effective = withDefaults(patch, defaultSettings)
+          const changes = changesBetween(settings, effective, 'settings.')
+          const shown = { ...thing.shown, settings: { ...settings, ...effective } }
+          return changePipe(model, thing, 'pipe_settings_updated', { shown, changes, part: 'settings' })
+        },
+      }
+    },
+  ),
+  change(
+    'updatePipeScaling',
+    fc.record({
+      at: place,
+      patch: scalingPatch,
+      bad: fc.constantFrom({}, {}, {}, {}, {}, { replicas: 0 }, { replicaMemoryGb: 8.5 }, { memory: 1 }),
+    }),
+    (model, { at, patch, bad }) => {
+      const thing = pipeAt(model, at)
+      return {
+        ids: pipes.ids(thing),
+        body: { ...patch, ...bad },
+        misshapen: Object.keys(bad).length > 0,
+        noun: pipes,
+        thing,
+        decide: () => {
+          if (Object.keys(patch).length === 0) return nothingToUpdate
+          const { scaling } = thing.shown
+          const effective = withDefaults(patch, defaultScaling)
+          const changes = changesBetween(scaling, effective, 'scaling.')
+          const shown = { ...thing.shown, scaling: { ...scaling, ...effective } }
+          return changePipe(model, thing, 'pipe_scaled', { shown, changes })
+        },
+      }
+    },
+  ),
+  change(
+    'updatePipeState',
+    fc.record({ at: place, pipeCommand: fc.constantFrom('start', 'start', 'stop', 'stop', 'resync', 'pause') }),
+    (model, { at, pipeCommand }) => {
+      const thing = pipeAt(model, at)
+      return {
+        ids: pipes.ids(thing),
+        body: { command: pipeCommand },
+        misshapen: pipeCommand === 'pause',
+        noun: pipes,
+        thing,
+        decide: () => {
+          const state = stateAfter(thing, pipeCommand)
+          if (state === undefined) {
+            return { status: 400, code: pipeCommand === 'start' ? 'pipe_already_running' : 'pipe_cannot_resync' }
+          }
+          const changes = changesBetween(thing.shown, { state })
+          return changePipe(model, thing, 'pipe_state_changed', { shown: { ...thing.shown, state }, changes })
+        },
+      }
+    },
+  ),
 ]
 
-const byRules: [what: string, body: Json][] = [
-  ['no kind', withField(kafka, 'source', {})],
-  ['two kinds', withField(kafka, 'source.objectStorage', (objectStorage.source as Json).objectStorage)],
-  ['no table', withField(kinesis, 'destination.table', undefined)],
-  ['no columns', withField(kinesis, 'destination.columns', [])],
-  ['no definition of a managed table', withField(kafka, 'destination.tableDefinition', undefined)],
-  ['a definition of a table that is not managed', withField(kafka, 'destination.managedTable', false)],
-  ['a table for postgres', withField(postgres, 'destination.table', 'orders')],
-  ['no password', withField(kafka, 'source.kafka.credentials', { username: 'hush' })],
-  ['a role without its name', withField(kafka, 'source.kafka.authentication', 'IAM_ROLE')],
-  ['a moment without its strategy', withField(kafka, 'source.kafka.offset', { strategy: 'from_timestamp' })],
-  ['a column twice', withField(kinesis, 'destination.columns', [table.columns[0], table.columns[0]])],
-  ['a mapping to no column', withField(kafka, 'fieldMappings', [{ destinationField: 'note', sourceField: 'note' }])],
-  ['a queue that nobody waits for', withField(objectStorage, 'source.objectStorage.queueUrl', 'https://sqs.example/q')],
-  ['no URL', withField(objectStorage, 'source.objectStorage.url', undefined)],
-  ['a table mapped twice', withField(postgres, 'source.postgres.tableMappings', [mapping, mapping])],
-  ['a slot without cdc_only', withField(postgres, 'source.postgres.settings', { replicationSlotName: 'slot' })],
-]
+export async function checkPipes(
+  model: Model,
+  real: Real,
+  service: ServiceThing,
+  options: { limit: number; key?: Key },
+): Promise<void> {
+  const things = model.pipes.filter(({ serviceId }) => serviceId === service.id)
+  await checkList(model, real, 'listPipes', { noun: pipes, things, ids: services.ids(service) }, options)
+}
 
-const byShape: [what: string, body: Json][] = [
-  ['no name', withField(kafka, 'name', undefined)],
-  ['no destination', withField(kafka, 'destination', undefined)],
-  ['an unknown field', withField(kafka, 'nmae', 'x')],
-  ['an unknown field of the source', withField(kafka, 'source.kafka.topic', 'x')],
-  ['a setting out of bounds', withField(kafka, 'settings', { engine_max_threads: 65 })],
-  ['too many replicas', withField(postgres, 'scaling', { replicas: 41 })],
-  ['a state', withField(kafka, 'state', 'Running')],
-  ['a format of another kind', withField(kinesis, 'source.kinesis.format', 'Protobuf')],
-]
-
-export const pipeBodies: PipeBody[] = [
-  ...accepted,
-  ...byRules.map(([what, body]) => ({ what, body, refused: 'rules' as const })),
-  ...byShape.map(([what, body]) => ({ what, body, refused: 'shape' as const })),
-  { what: 'samples to validate', body: withField(kafka, 'source.validateSamples', true), refused: 'samples' },
-]
-
-export const acceptedPipeBodies = accepted.length
+/** What a runner finds out about a pipe is no change of it. */
+export const runnerCommand: fc.Arbitrary<Command<Model>> = fc
+  .record({
+    at: place,
+    state: fc.constantFrom(
+      'Running',
+      'Setup',
+      'Snapshot',
+      'Resync',
+      'Modifying',
+      'Degraded',
+      'Failed',
+      'Completed',
+      'stopping',
+    ),
+  })
+  .map((choice) =>
+    command(`the runner ${JSON.stringify(choice)}`, async (model, real) => {
+      const thing = pick(model.pipes, choice.at)
+      if (!thing || thing.gone) return
+      const onTheWay = thing.kind === 'postgres' ? 'Pausing' : 'Stopping'
+      const state = choice.state === 'stopping' ? onTheWay : choice.state
+      await real.app.query(`UPDATE pipes SET state = '${state}' WHERE id = '${thing.id}'`)
+      thing.shown.state = state
+    }),
+  )

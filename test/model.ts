@@ -14,6 +14,7 @@ import {
   ifMatchKinds,
   ifMatchOf,
   invalidBody,
+  type Json,
   type Memory,
   matches,
   momentIn,
@@ -119,7 +120,7 @@ function updatePipe(pipe: Pipe, patch: PipePatch, ifMatch: string | undefined): 
   const columns: string[] = shown.destination.columns.map(({ name }: { name: string }) => name)
   const mapped: string[] = shown.fieldMappings.map((mapping: { destinationField: string }) => mapping.destinationField)
   let wrong = new Set(columns).size < columns.length || new Set(mapped).size < mapped.length
-  wrong ||= mapped.some((name) => !columns.includes(name))
+  wrong ||= [...mapped, ...columnsNamedBy(shown.destination.tableDefinition)].some((name) => !columns.includes(name))
   for (const [kind, change] of Object.entries(patch.source ?? {})) {
     if (kind !== pipe.kind) wrong = true
     else if (kind === 'kafka') wrong = !changeKafka(shown.source.kafka, secrets, change) || wrong
@@ -138,6 +139,14 @@ function updatePipe(pipe: Pipe, patch: PipePatch, ifMatch: string | undefined): 
     },
     ...(isChanged ? { activity: { type: 'pipe_updated', target } } : {}),
   }
+}
+
+/** The table needs these columns. */
+function columnsNamedBy(definition: Json | undefined): string[] {
+  if (!definition) return []
+  const { engine, sortingKey = [] } = definition
+  if (engine.type === 'ReplacingMergeTree' && engine.versionColumnId) return [...sortingKey, engine.versionColumnId]
+  return engine.type === 'SummingMergeTree' ? [...sortingKey, ...(engine.columnIds ?? [])] : sortingKey
 }
 
 function isEmpty(value: unknown): boolean {
@@ -210,7 +219,7 @@ function changePostgres(source: Source, secrets: Pipe['secrets'], change: Change
 }
 
 const names = fc.constantFrom('orders', 'Bestellungen', '注文 😀', ' ', `'; --`)
-const columnNames = fc.constantFrom('order_id', 'customer', 'amount', 'note')
+const columnNames = fc.constantFrom('order_id', 'ordered_at', 'customer', 'amount', 'note')
 const columns = fc.uniqueArray(fc.record({ name: columnNames, type: fc.constantFrom('String', 'UInt64') }), {
   maxLength: 4,
   // One in four lists may repeat a name, which is refused.

@@ -30,7 +30,7 @@ if (stale.length > 0) {
 const healthy = await run([...new Set(chosen.flatMap(({ tests }) => tests))], undefined)
 if (healthy.code !== 0) {
   console.error('The tests fail without a mutant:')
-  for (const [, name] of failuresIn(healthy.output)) console.error(name)
+  for (const [, , name] of failuresIn(healthy.output)) console.error(name)
   process.exit(1)
 }
 
@@ -57,13 +57,16 @@ async function judge(mutant: Mutant, test: string): Promise<'killed' | 'survived
 
 /** A Penstock that does not even start fails every test too, and proves nothing. */
 function failsByAssertion(tap: string): boolean {
-  return failuresIn(tap).some(([, , details]) => /code: 'ERR_ASSERTION'|Property failed after/.test(details!))
+  return failuresIn(tap).some(([, , , details]) => /code: 'ERR_ASSERTION'|Property failed after/.test(details!))
 }
 
-/** The name and the details of every test that fails and is not known to. */
+/**
+ * Every test that fails and is not known to: its indentation, its name and the details. The details may have dots of their
+ * own, deeper in.
+ */
 function failuresIn(tap: string): RegExpExecArray[] {
-  const failures = tap.matchAll(/^ *not ok \d+ - (.*)\n *---\n([\s\S]*?)\n *\.\.\.$/gm)
-  return [...failures].filter(([, name]) => !name!.includes('# TODO'))
+  const failures = tap.matchAll(/^( *)not ok \d+ - (.*)\n\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.$/gm)
+  return [...failures].filter(([, , name]) => !name!.includes('# TODO'))
 }
 
 async function run(files: string[], mutant: string | undefined): Promise<{ code: number; output: string }> {

@@ -161,7 +161,10 @@ onBothDatabases('story', (app) => {
     const before = key
     key = { keyId: made.keyId, secret: rotated.keySecret }
     await expect(200, 'GET', o)
+    await expect(400, 'POST', `${o}/keys/${made.key.id}/rotate`, { graceSeconds: 0 })
+    key = first
     const again = await ask('POST', `${o}/keys/${made.key.id}/rotate`, {})
+    key = { keyId: made.keyId, secret: rotated.keySecret }
     await expect(401, 'GET', o)
     await expect(401, 'GET', o, undefined, before)
     key = { keyId: made.keyId, secret: again.keySecret }

@@ -1,11 +1,11 @@
 import { operation } from '../http/operation.ts'
 import { firstIdAt } from '../lib/id.ts'
-import { pageOf, pageQuery, readPage } from '../lib/page.ts'
+import { pageOf, pageQuery, readPage, shortened } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Activity, activityExample } from './activity.ts'
-import { listActivities as listRows } from './store.ts'
+import { listActivitySizes, listActivities as listRows } from './store.ts'
 
 const moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }))
 
@@ -54,11 +54,13 @@ export const listActivities = operation({
         fields: ['from_date', 'to_date'].map((path) => ({ path, detail })),
       })
     }
-    const page = readPage(query)
+    const wanted = readPage(query)
     // The ids are in the order of time: they are all that is needed to find the next page.
-    const [, lastId] = page.after
+    const [, lastId] = wanted.after
     const before = query.cursor !== undefined && lastId < to ? lastId : to
-    const found = await listRows(sql, { organizationId: params.organizationId, type, from, before, rows: page.rows })
+    const range = { organizationId: params.organizationId, type, from, before }
+    const page = shortened(wanted, await listActivitySizes(sql, { ...range, rows: wanted.rows }))
+    const found = await listRows(sql, { ...range, rows: page.rows })
     const { rows, ...next } = pageOf(page, found, ({ createdAt, id }) => [createdAt, id])
     return { result: rows, ...next }
   },

@@ -12,13 +12,16 @@ onBothDatabases('sealed activities', (app) => {
     const userId = await app().addMember(organizationId, 'admin')
     let isAdmin = true
     /** Not over HTTP, which would have Penstock seal it when it comes to that. */
+    const [{ id: keyRecordId }] = (await app().query<{ id: string }>(
+      `SELECT id FROM api_keys WHERE organization_id = '${organizationId}'`,
+    )) as [{ id: string }]
     const act = async (times = 1) => {
       for (let time = 0; time < times; time++) {
         isAdmin = !isAdmin
         const request = {
           operationId: 'updateMember',
           requestId: newId(),
-          caller: { id: newId(), organizationId, address: '192.0.2.1', userAgent: 'test' },
+          caller: { id: keyRecordId, organizationId, address: '192.0.2.1', userAgent: 'test' },
           params: { organizationId, userId },
           query: {},
           body: { role: isAdmin ? 'admin' : 'developer' },

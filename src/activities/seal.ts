@@ -11,8 +11,8 @@ import {
   findLastSeal,
   findNextSeal,
   insertSeal,
-  listActivityRows,
   listSealedOrganizationIds,
+  readActivityRows,
   type Seal,
 } from './store.ts'
 
@@ -29,24 +29,22 @@ export async function sealActivities(
   await lockOrganization(sql, organizationId)
   // The chain itself says where to go on: the mark in the organization could be set back to seal something again.
   const previous = await findLastSeal(sql, organizationId)
-  const rows = await listActivityRows(sql, {
-    organizationId,
-    after: previous?.lastActivityId ?? '',
-    upTo: aboveAllIds,
-    rows: fullSeal,
-  })
-  const last = rows.at(-1)
+  const after = previous?.lastActivityId ?? ''
+  const named: { id: string; digest: string }[] = []
+  for await (const row of readActivityRows(sql, { organizationId, after, upTo: aboveAllIds, rows: fullSeal }))
+    named.push({ id: row.id, digest: digestOf(vault, row) })
+  const last = named.at(-1)
   if (!last) return 0
   const seal = {
     number: (previous?.number ?? 0) + 1,
     lastActivityId: last.id,
-    digests: rows.map((row) => `${row.id} ${digestOf(vault, row)}`).join(' '),
+    digests: named.map(({ id, digest }) => `${id} ${digest}`).join(' '),
     sealedAt: new Date().toISOString(),
   }
   const hash = hashOf(vault, organizationId, previous?.hash ?? '', seal)
   await insertSeal(sql, organizationId, { ...seal, hash })
   await markSealed(sql, organizationId, last.id)
-  return rows.length
+  return named.length
 }
 
 function digestOf(vault: Vault, row: ActivityRow): string {
@@ -132,17 +130,16 @@ async function compareWithSeal(
   const words = seal.digests.split(' ')
   const sealedCount = words.length / 2
   const range = { organizationId, after, upTo: seal.lastActivityId, rows: sealedCount + 1 }
-  const rows = await listActivityRows(sql, range)
-  for (let index = 0; index < sealedCount; index++) {
-    const [id, digest] = [words[2 * index]!, words[2 * index + 1]!]
-    const row = rows[index]
-    if (!row || row.id > id) return about(id, 'is missing')
-    if (row.id < id) return about(row.id, 'was added')
-    if (digestOf(vault, row) !== digest) return about(id, 'was changed')
+  let index = 0
+  for await (const row of readActivityRows(sql, range)) {
+    const id = words[2 * index]
+    if (id === undefined || row.id < id) return about(row.id, 'was added')
+    if (row.id > id) return about(id, 'is missing')
+    if (digestOf(vault, row) !== words[2 * index + 1]) return about(id, 'was changed')
     report.sealed++
+    index++
   }
-  const tooMany = rows[sealedCount]
-  return tooMany && about(tooMany.id, 'was added')
+  return index < sealedCount ? about(words[2 * index]!, 'is missing') : undefined
 }
 
 /** Of every organization that exists or has seals. */

@@ -53,10 +53,13 @@ onBothDatabases('the sealer', (app) => {
 
   it('finds the organizations where something is left to seal', async () => {
     const { organizationId } = await app().addOrganization()
+    const [key] = await app().query<{ id: string }>(
+      `SELECT id FROM api_keys WHERE organization_id = '${organizationId}'`,
+    )
     const request = {
       operationId: 'updateOrganization',
       requestId: newId(),
-      caller: { id: newId(), organizationId, address: '192.0.2.1', userAgent: 'test' },
+      caller: { id: key!.id, organizationId, address: '192.0.2.1', userAgent: 'test' },
       params: { organizationId },
       query: {},
       body: { name: 'Renamed' },

@@ -1,6 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Caller, Change } from '../http/operation.ts'
 import { newTimeOrderedId, timeOfId } from '../lib/id.ts'
+import { fittingCount } from '../lib/page.ts'
 import type { Activity } from './activity.ts'
 
 const insertStatement = statement<{
@@ -104,6 +105,25 @@ const listOfTypeStatement = statement<
    ORDER BY id DESC`,
 )
 
+const listSizesStatement = statement<
+  { organizationId: string; from: string; before: string; rows: number },
+  { bytes: number }
+>(
+  `SELECT octet_length(changes) AS bytes FROM activities
+   WHERE organization_id = :organizationId AND id >= :from AND id < :before ORDER BY id DESC LIMIT :rows`,
+)
+const listSizesOfTypeStatement = statement<
+  { organizationId: string; type: string; from: string; before: string; rows: number },
+  { bytes: number }
+>(
+  `SELECT octet_length(changes) AS bytes FROM activities JOIN
+     (SELECT organization_id AS page_organization_id, id AS page_id FROM activities
+      WHERE organization_id = :organizationId AND type = :type AND id >= :from AND id < :before
+      ORDER BY id DESC LIMIT :rows) AS page
+     ON organization_id = page_organization_id AND id = page_id
+   ORDER BY id DESC`,
+)
+
 export async function findActivity(sql: Sql, organizationId: string, id: string): Promise<Activity | undefined> {
   const row = await sql.first(findStatement, { organizationId, id })
   return row && toActivity(row)
@@ -117,6 +137,15 @@ export interface ActivityRange {
   /** Only smaller ids. */
   before: string
   rows: number
+}
+
+/** How large they are, without reading them; the newest first. */
+export async function listActivitySizes(sql: Sql, { type, ...range }: ActivityRange): Promise<number[]> {
+  const rows =
+    type === undefined
+      ? await sql.all(listSizesStatement, range)
+      : await sql.all(listSizesOfTypeStatement, { ...range, type })
+  return rows.map(({ bytes }) => bytes)
 }
 
 /** The newest first. */
@@ -144,6 +173,13 @@ const listRowsStatement = statement<{ organizationId: string; after: string; upT
   `SELECT ${columns} FROM activities WHERE organization_id = :organizationId AND id > :after AND id <= :upTo
    ORDER BY id LIMIT :rows`,
 )
+const listNamesStatement = statement<
+  { organizationId: string; after: string; upTo: string; rows: number },
+  { id: string; bytes: number }
+>(
+  `SELECT id, octet_length(changes) AS bytes FROM activities
+   WHERE organization_id = :organizationId AND id > :after AND id <= :upTo ORDER BY id LIMIT :rows`,
+)
 const countStatement = statement<{ organizationId: string; after: string }, { count: number }>(
   'SELECT count(*) AS count FROM activities WHERE organization_id = :organizationId AND id > :after',
 )
@@ -156,12 +192,19 @@ const listWaitingStatement = statement<
    FROM organizations WHERE id > :after ORDER BY id LIMIT :rows`,
 )
 
-/** Oldest first; `after` and `upTo` are ids. */
-export async function listActivityRows(
+/** Oldest first; `after` and `upTo` are ids. Read a few at a time when they are large. */
+export async function* readActivityRows(
   sql: Sql,
   range: { organizationId: string; after: string; upTo: string; rows: number },
-): Promise<ActivityRow[]> {
-  return sql.all(listRowsStatement, range)
+): AsyncGenerator<ActivityRow> {
+  let { after } = range
+  for (let names = await sql.all(listNamesStatement, range); names.length > 0; ) {
+    const some = names.slice(0, fittingCount(names.map(({ bytes }) => bytes)))
+    const upTo = some.at(-1)!.id
+    yield* await sql.all(listRowsStatement, { ...range, after, upTo, rows: some.length })
+    after = upTo
+    names = names.slice(some.length)
+  }
 }
 
 export async function countActivitiesAfter(sql: Sql, organizationId: string, after: string): Promise<number> {

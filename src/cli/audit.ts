@@ -1,7 +1,6 @@
 import { type ChainReport, verifyChain, verifyChains } from '../activities/seal.ts'
 import { openStoredData } from '../app.ts'
 import { readConfig } from '../config.ts'
-import { Log } from '../lib/log.ts'
 import { StartError } from '../lib/start-error.ts'
 
 export interface AuditOptions {
@@ -14,11 +13,7 @@ export async function verifyAudit({ organizationId }: AuditOptions): Promise<voi
   if (organizationId !== undefined && !/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(organizationId)) {
     throw new StartError(`--organization-id must be a uuid, not ${JSON.stringify(organizationId)}.`)
   }
-  const log = new Log(config.logLevel)
-  const data = await openStoredData(config, {
-    onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
-    onFatal: () => undefined,
-  })
+  const data = await openStoredData(config)
   try {
     let bad = 0
     for await (const report of organizationId === undefined

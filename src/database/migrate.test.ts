@@ -16,8 +16,7 @@ function inMemory(): { database: DatabaseSync; target: MigrationTarget } {
   const target: MigrationTarget = {
     dialect: 'sqlite',
     execute: async (text) => database.exec(text),
-    appliedNumbers: async () =>
-      (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number),
+    rows: async (text) => database.prepare(text).all(),
     locked: (work) => work(),
   }
   return { database, target }
@@ -32,6 +31,16 @@ describe('parseMigration', () => {
     assert.equal(name, '0007-things')
     assert.equal(statements.sqlite.length, 1)
     assert.equal(statements.postgres.length, 2)
+  })
+
+  it('takes the sentence of a refusal with its question', () => {
+    const text =
+      '-- refused: There are {rows},\n-- refused: too many.\nSELECT id FROM a;\n\nCREATE TABLE b (id text);\n'
+    const { statements } = parseMigration('0007-things.sql', text)
+    assert.deepEqual(statements.postgres, [
+      { text: 'SELECT id FROM a', refusal: 'There are {rows}, too many.' },
+      { text: 'CREATE TABLE b (id text)' },
+    ])
   })
 
   it('numbers run from 1 without a gap', () => {
@@ -58,7 +67,27 @@ describe('migrate', () => {
     const broken = parseMigration('0001-broken.sql', 'CREATE TABLE a (id text);\nCREATE TABLE a (id text);\n')
     await assert.rejects(migrate(target, [broken]))
     assert.equal(database.prepare("SELECT count(*) AS count FROM sqlite_master WHERE name = 'a'").get()!.count, 0)
-    assert.deepEqual(await target.appliedNumbers(), [])
+    assert.deepEqual(await target.rows(selectMigrations), [])
+  })
+
+  it('names what a migration cannot go on with, and leaves nothing of it', async () => {
+    const { database, target } = inMemory()
+    database.exec('CREATE TABLE a (id text)')
+    const text = 'CREATE TABLE b (id text);\n-- refused: There is {rows}. Remove it.\nSELECT id FROM a ORDER BY id;\n'
+    const migration = parseMigration('0001-picky.sql', text)
+    const refused = (sentence: string) =>
+      assert.rejects(
+        migrate(target, [migration]),
+        (error) => error instanceof MigrationError && error.message === sentence,
+      )
+    database.exec("INSERT INTO a VALUES ('$&'), ('x')")
+    await refused('There is $&, x. Remove it.')
+    for (let number = 10; number < 20; number++) database.exec(`INSERT INTO a VALUES ('1${number}')`)
+    await refused('There is $&, 110, 111, 112, 113, 114, 115, 116, 117, 118 and 2 more. Remove it.')
+    assert.equal(database.prepare("SELECT count(*) AS count FROM sqlite_master WHERE name = 'b'").get()!.count, 0)
+    database.exec('DELETE FROM a')
+    await migrate(target, [migration])
+    assert.equal((await target.rows(selectMigrations)).length, 1)
   })
 
   it('refuses a database that a newer version made', async () => {

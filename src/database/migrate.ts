@@ -6,14 +6,20 @@ import type { Dialect } from './sql.ts'
 export interface Migration {
   number: number
   name: string
-  statements: Record<Dialect, string[]>
+  statements: Record<Dialect, MigrationStatement[]>
+}
+
+export interface MigrationStatement {
+  text: string
+  /** Of a question: what is said when it has rows, with what their first columns hold for `{rows}`. They stop the migration. */
+  refusal?: string
 }
 
 /** What a database must offer to be migrated. */
 export interface MigrationTarget {
   dialect: Dialect
   execute(text: string): Promise<void>
-  appliedNumbers(): Promise<number[]>
+  rows(text: string): Promise<Record<string, unknown>[]>
   locked(work: () => Promise<void>): Promise<void>
 }
 
@@ -22,6 +28,8 @@ export class MigrationError extends Error {}
 export const createMigrationsTable =
   'CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at text NOT NULL)'
 export const selectMigrations = 'SELECT number FROM schema_migrations ORDER BY number'
+
+const maxNamedRows = 10
 
 export function loadMigrations(): Migration[] {
   const folder = new URL('../../migrations/', import.meta.url)
@@ -33,18 +41,20 @@ export function loadMigrations(): Migration[] {
 
 /**
  * Statements end with a semicolon at the end of a line. A line `-- only sqlite` (or postgres) limits the next one;
- * `/* sqlite: … *\/` inside a statement is text for that database alone.
+ * `/* sqlite: … *\/` inside a statement is text for that database alone. With lines `-- refused: …` before it, the next
+ * statement asks for what the migration cannot go on with; they are the sentence for the operator.
  */
 export function parseMigration(file: string, text: string): Migration {
-  const statements: Record<Dialect, string[]> = { sqlite: [], postgres: [] }
+  const statements: Migration['statements'] = { sqlite: [], postgres: [] }
   for (const part of text.split(/;\s*$/m)) {
     const only = /^-- only (sqlite|postgres)$/m.exec(part)?.[1]
+    const refusal = [...part.matchAll(/^-- refused: (.*)$/gm)].map(([, line]) => line).join(' ')
     const statement = part.replace(/^\s*--.*$/gm, '').trim()
     if (statement === '') continue
     for (const dialect of ['sqlite', 'postgres'] as const) {
       if (only && only !== dialect) continue
       const marked = new RegExp(`/\\* ${dialect}: (.*?) \\*/`, 'g')
-      statements[dialect].push(statement.replace(marked, '$1'))
+      statements[dialect].push({ text: statement.replace(marked, '$1'), ...(refusal === '' ? {} : { refusal }) })
     }
   }
   return { number: Number(file.slice(0, 4)), name: file.replace(/\.sql$/, ''), statements }
@@ -53,8 +63,8 @@ export function parseMigration(file: string, text: string): Migration {
 export async function migrate(target: MigrationTarget, migrations = loadMigrations()): Promise<void> {
   await target.locked(async () => {
     await target.execute(createMigrationsTable)
-    const applied = new Set(await target.appliedNumbers())
-    const newest = Math.max(0, ...migrations.map((migration) => migration.number))
+    const applied = new Set((await target.rows(selectMigrations)).map(({ number }) => number as number))
+    const newest = newestOf(migrations)
     const unknown = Math.max(0, ...applied)
     if (unknown > newest) {
       throw new MigrationError(
@@ -65,7 +75,7 @@ export async function migrate(target: MigrationTarget, migrations = loadMigratio
       if (applied.has(migration.number)) continue
       await target.execute('BEGIN')
       try {
-        for (const statement of migration.statements[target.dialect]) await target.execute(statement)
+        for (const statement of migration.statements[target.dialect]) await executeStatement(target, statement)
         await target.execute(
           `INSERT INTO schema_migrations (number, name, applied_at) VALUES (${migration.number}, '${migration.name}', '${new Date().toISOString()}')`,
         )
@@ -76,4 +86,28 @@ export async function migrate(target: MigrationTarget, migrations = loadMigratio
       }
     }
   })
+}
+
+async function executeStatement(target: MigrationTarget, { text, refusal }: MigrationStatement): Promise<void> {
+  if (refusal === undefined) return target.execute(text)
+  const found = (await target.rows(text)).map((row) => String(Object.values(row)[0]))
+  if (found.length === 0) return
+  const named = found.slice(0, maxNamedRows).join(', ')
+  const more = found.length > maxNamedRows ? ` and ${found.length - maxNamedRows} more` : ''
+  throw new MigrationError(refusal.replace('{rows}', () => `${named}${more}`))
+}
+
+function newestOf(migrations: Migration[]): number {
+  return Math.max(0, ...migrations.map(({ number }) => number))
+}
+
+/** For those who only read: why a database with these migrations is not one that this version can read, if it is not. */
+export function schemaMismatch(applied: number[]): string | undefined {
+  const schema = Math.max(0, ...applied)
+  const newest = newestOf(loadMigrations())
+  if (schema === newest) return undefined
+  if (schema === 0) return 'This Penstock has not been set up yet: it has no data.'
+  return schema < newest
+    ? `The database is at schema ${schema}, and this version needs ${newest}. Start this version once, which brings it up to date, or use the version that it is used with.`
+    : `The database is at schema ${schema}, made by a newer Penstock; this one knows schemas up to ${newest}. Use the newer version.`
 }

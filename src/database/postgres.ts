@@ -16,7 +16,7 @@ import {
   type Writes,
 } from './database.ts'
 import { GroupCommit, type Verdict, type WriteConnection } from './group-commit.ts'
-import { MigrationError, migrate, selectMigrations } from './migrate.ts'
+import { MigrationError, migrate } from './migrate.ts'
 import { bind, type SqlValues, type Statement } from './sql.ts'
 
 const laneCount = 4
@@ -272,18 +272,28 @@ function laneOf(key: string): number {
   return Math.abs(sum) % laneCount
 }
 
-/** Refuses a server that may lose what it acknowledged, then brings the schema up to date. */
-async function prepare(url: string): Promise<void> {
-  let client: pg.Client
+/** A connection outside the pool, or the sentence that says why there is none. */
+export async function connectOnce(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
   try {
-    client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'penstock' })
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: 5_000,
+      application_name: 'penstock',
+      ...options,
+    })
     client.on('error', () => undefined)
     await client.connect()
+    return client
   } catch (error) {
     throw new StartError(`PostgreSQL at ${withoutPassword(url)} cannot be used: ${connectFailure(error)}`, {
       cause: error,
     })
   }
+}
+
+/** Refuses a server that may lose what it acknowledged, then brings the schema up to date. */
+async function prepare(url: string): Promise<void> {
+  const client = await connectOnce(url)
   try {
     for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
       const { rows } = await client.query(`SHOW ${setting}`)
@@ -296,8 +306,7 @@ async function prepare(url: string): Promise<void> {
     await migrate({
       dialect: 'postgres',
       execute: async (text) => void (await client.query(text)),
-      appliedNumbers: async () =>
-        (await client.query(selectMigrations)).rows.map((row: { number: number }) => row.number),
+      rows: async (text) => (await client.query(text)).rows,
       locked: async (work) => {
         await client.query(`SELECT pg_advisory_lock(${migrationLockId})`)
         try {

@@ -50,7 +50,11 @@ export class Checkpoints {
   #start(): Worker {
     const thread = new Worker(new URL(import.meta.url), { workerData: { checkpointsOf: this.#file } })
     thread.on('message', (pass: Pass) => this.#finish(pass))
-    thread.on('error', (error) => this.#fail('unavailable', describeError(error)))
+    thread.on('error', (error) => {
+      // It has ended; the next checkpoint starts another.
+      this.#thread = undefined
+      this.#fail('unavailable', describeError(error))
+    })
     thread.unref()
     return thread
   }

@@ -3,7 +3,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { describeError, type LogFields } from '../lib/log.ts'
 import { toWire, type WireOutcome } from './database.ts'
 import { GroupCommit, type GroupFigures } from './group-commit.ts'
-import { createMigrationsTable, MigrationError, migrate, selectMigrations } from './migrate.ts'
+import { MigrationError, migrate } from './migrate.ts'
 import type { Sql } from './sql.ts'
 import { SqliteConnection } from './sqlite.ts'
 import { Checkpoints } from './sqlite-checkpoint.ts'
@@ -89,10 +89,7 @@ export async function migrateSqlite(connection: SqliteConnection): Promise<void>
   await migrate({
     dialect: 'sqlite',
     execute: async (text) => database.exec(text),
-    appliedNumbers: async () => {
-      database.exec(createMigrationsTable)
-      return (database.prepare(selectMigrations).all() as { number: number }[]).map((row) => row.number)
-    },
+    rows: async (text) => database.prepare(text).all(),
     // The process holds the file's lock already.
     locked: (work) => work(),
   })

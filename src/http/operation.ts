@@ -2,7 +2,7 @@
 // the list of operations: routes, validation, the response's allow-list, OpenAPI, permission tests.
 
 import type { Sql } from '../database/sql.ts'
-import type { ProblemCode } from '../lib/problem.ts'
+import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 
@@ -153,6 +153,12 @@ export function operation<
   Result extends Schema,
 >(definition: Operation<Params, Query, Body, Result>): Operation<Params, Query, Body, Result> {
   return definition
+}
+
+/** Throws unless the role may do this. */
+export function requireRole({ access, summary }: AnyOperation, role: Role): void {
+  if (access === 'developer' || role === 'admin') return
+  throw new Problem('role_not_allowed', `${summary} needs a key with the role admin; this key has the role ${role}`)
 }
 
 /** Whether its answers carry an ETag. */

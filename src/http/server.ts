@@ -20,6 +20,7 @@ import {
   type OperationAnswer,
   type OperationRequest,
   type Role,
+  requireRole,
   takesIfMatch,
 } from './operation.ts'
 import { FailureThrottle, type RateLimit, RequestLimiter, throttleName, tooManyFailures } from './rate-limit.ts'
@@ -217,12 +218,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {
       throw new Problem('not_found', `organization ${state.params.organizationId} was not found`)
     }
-    if (operation.access === 'admin' && key.role !== 'admin') {
-      throw new Problem(
-        'role_not_allowed',
-        `${operation.summary} needs a key with the role admin; this key has the role ${key.role}`,
-      )
-    }
+    requireRole(operation, key.role)
   }
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -114,10 +114,18 @@ onBothDatabases('createInvitation', (app) => {
         result.map(({ id, role }: { id: string; role: string }) => ({ id, role })),
         [{ id: answer.result.id, role: 'admin' }],
       )
-      assert.deepEqual(
-        (await activities()).map(({ type }) => type),
-        ['invitation_created', 'invitation_created'],
-      )
+      const [, activity, ...others] = await activities()
+      assert.deepEqual(others, [])
+      assert.equal(activity!.type, 'invitation_created')
+      assert.deepEqual(JSON.parse(activity!.target), { type: 'invitation', id: answer.result.id })
+      const { email } = body
+      assert.deepEqual(JSON.parse(activity!.changes), [
+        {
+          field: 'invitation',
+          from: { id: old.id, email, role: 'developer', expireAt: '2026-01-01T00:00:00.000Z' },
+          to: { email, role: 'admin' },
+        },
+      ])
     })
 
     it('invites the same person to several organizations, and members of others', async () => {

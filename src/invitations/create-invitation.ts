@@ -59,7 +59,10 @@ export const createInvitation = operation({
     const invitation: Invitation = { id: newId(), email, role, createdAt: now, expireAt: expiry.toISOString() }
     const { token, tokenHash } = newInvitationToken(vault)
     await insertInvitation(sql, organizationId, invitation, tokenHash)
-    record({ type: 'invitation', id: invitation.id }, [{ field: 'invitation', to: { email, role } }])
+    const replaced = earlier && { id: earlier.id, email, role: earlier.role, expireAt: earlier.expireAt }
+    record({ type: 'invitation', id: invitation.id }, [
+      { field: 'invitation', ...(replaced ? { from: replaced } : {}), to: { email, role } },
+    ])
     return { result: { ...invitation, link: linkTo(settings.publicUrl, token) } }
   },
 })

@@ -1,9 +1,9 @@
 import { operation } from '../http/operation.ts'
 import { newId } from '../lib/id.ts'
+import { completeIpAccessList, ipAccessProblems } from '../lib/ip-access.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
-import { completeList, ipAccessProblems } from './ip-access.ts'
 import { type Key, KeyCreate, KeyWithSecret, keyExample, keySecretExample, newKey, readExpiry } from './key.ts'
 import { insertKey } from './store.ts'
 
@@ -35,8 +35,8 @@ export const createKey = operation({
   async run({ sql, vault, now, record }, { params, body }) {
     const { organizationId } = params
     const { name, roles, state = 'enabled' } = body
-    const ipAccessList = completeList(body.ipAccessList ?? [])
-    const problems: FieldProblem[] = ipAccessProblems(ipAccessList)
+    const ipAccessList = completeIpAccessList(body.ipAccessList ?? [])
+    const problems: FieldProblem[] = ipAccessProblems(ipAccessList, 'ipAccessList')
     const expireAt = readExpiry(body.expireAt ?? null, problems)
     if (expireAt !== null && expireAt <= now) {
       problems.push({

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import type { KeyToInsert } from './store.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 onBothDatabases('deleteKey', (app) => {
-  async function setUp() {
+  async function setUp(more: Partial<KeyToInsert> = {}) {
     const { organizationId, admin } = await app().addOrganization()
     const url = `/v1/organizations/${organizationId}/keys`
-    const other = await app().addKey(organizationId, 'developer', { name: 'other' })
+    const other = await app().addKey(organizationId, 'developer', { name: 'other', ...more })
     const idOf = async ({ keyId }: { keyId: string }) =>
       (await app().query<{ id: string }>(`SELECT id FROM api_keys WHERE key_id = '${keyId}'`))[0]!.id
     const id = await idOf(other)
@@ -25,7 +26,9 @@ onBothDatabases('deleteKey', (app) => {
 
   describe('200', () => {
     it('ends the key at once, answers without a result, and records which it was', async () => {
-      const { other, id, url, remove, get, activities } = await setUp()
+      const ipAccessList = [{ source: '127.0.0.1', description: 'here' }]
+      const expireAt = '2099-12-31T00:00:00.000Z'
+      const { other, id, url, remove, get, activities } = await setUp({ ipAccessList, expireAt })
       assert.equal((await app().request('GET', url, { key: other })).status, 200)
       const { status, body, headers } = await remove()
       assert.equal(status, 200)
@@ -37,7 +40,10 @@ onBothDatabases('deleteKey', (app) => {
       assert.equal(activity!.type, 'key_deleted')
       assert.deepEqual(JSON.parse(activity!.target), { type: 'key', id })
       assert.deepEqual(JSON.parse(activity!.changes), [
-        { field: 'key', from: { keyId: other.keyId, name: 'other', roles: ['developer'] } },
+        {
+          field: 'key',
+          from: { keyId: other.keyId, name: 'other', roles: ['developer'], state: 'enabled', expireAt, ipAccessList },
+        },
       ])
     })
   })

@@ -22,8 +22,8 @@ export const deleteKey = operation({
     requireVersion(String(version))
     if (id === caller.id) throw ownKey(id, ['delete itself'])
     await removeKey(sql, organizationId, id)
-    const { keyId, name, roles } = key
-    record({ type: 'key', id }, [{ field: 'key', from: { keyId, name, roles } }])
+    const { keyId, name, roles, state, expireAt, ipAccessList } = key
+    record({ type: 'key', id }, [{ field: 'key', from: { keyId, name, roles, state, expireAt, ipAccessList } }])
     return { result: null }
   },
 })

@@ -1,35 +1,6 @@
-// The addresses that a key may be used from. An empty list means: from everywhere.
+// Whether an address is in the list of those that a key may be used from. An empty list means: from everywhere.
 import { BlockList, isIP } from 'node:net'
-import { ipRangeProblem, maxIpRangeLength } from '../lib/ip-range.ts'
-import type { FieldProblem } from '../lib/problem.ts'
-import { type Static, Type } from '../lib/schema.ts'
-
-const source = { description: 'An IPv4 or IPv6 address, or a range in CIDR notation.' }
-
-export const IpAccess = Type.Object(
-  { source: Type.String(source), description: Type.String({ description: 'What the address is.' }) },
-  { $id: 'IpAccess', additionalProperties: false },
-)
-export type IpAccess = Static<typeof IpAccess>
-
-export const NewIpAccessList = Type.Array(
-  Type.Object(
-    {
-      source: Type.String({ ...source, minLength: 1, maxLength: maxIpRangeLength }),
-      description: Type.Optional(Type.String({ maxLength: 255, default: '', description: 'What the address is.' })),
-    },
-    { additionalProperties: false },
-  ),
-  { maxItems: 100, description: 'Where the key may be used from; an empty list means everywhere.' },
-)
-
-export function completeList(list: Static<typeof NewIpAccessList>): IpAccess[] {
-  return list.map(({ source, description = '' }) => ({ source, description }))
-}
-
-export function ipAccessProblems(list: IpAccess[]): FieldProblem[] {
-  return list.flatMap(({ source }, index) => ipRangeProblem(`ipAccessList[${index}].source`, source) ?? [])
-}
+import type { IpAccess } from '../lib/ip-access.ts'
 
 /** Compiling a long list takes longer than all the rest of an authentication. */
 const compiled = new Map<string, BlockList>()

@@ -5,13 +5,13 @@ import { crc32 } from 'node:zlib'
 import type { Sql } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
 import { randomBase62, toBase62 } from '../lib/id.ts'
+import { IpAccess, ipAccessListOf } from '../lib/ip-access.ts'
 import { type FieldProblem, notFound, Problem } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 import { MemberRole } from '../members/member.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { IpAccess, NewIpAccessList } from './ip-access.ts'
 import { findStoredKey, type StoredKey } from './store.ts'
 
 const keyIdLength = 20
@@ -37,6 +37,10 @@ const NewExpiry = nullable(
     description: 'The key is refused from then on; `null` means never.',
   }),
 )
+
+const NewIpAccessList = ipAccessListOf({
+  description: 'Where the key may be used from; an empty list means everywhere. Each source once.',
+})
 
 export const Key = Type.Object(
   {
@@ -181,6 +185,18 @@ export function keyOpens(key: ApiKey | undefined, secretHash: string): boolean {
   const matches = isCurrent || (isPrevious && previousIsValid)
   const expired = key?.expireAt != null && key.expireAt <= now
   return matches && key?.state === 'enabled' && !expired
+}
+
+/** What a key may do, apart from its secret. */
+export interface Standing {
+  role: Role
+  state: 'enabled' | 'disabled'
+  expireAt: string | null
+}
+
+/** Whether a key that was let in would be let in now. */
+export function stillStands({ state, expireAt }: Standing, now: string): boolean {
+  return state === 'enabled' && (expireAt === null || expireAt > now)
 }
 
 export async function loadKey(sql: Sql, organizationId: string, id: string): Promise<StoredKey> {

@@ -95,12 +95,31 @@ onBothDatabases('rotateKey', (app) => {
       assert.equal(await ask(other.secret, admin.keyId), 401)
     })
 
-    it('lets a key rotate itself', async () => {
-      const { admin, adminId, rotate, ask } = await setUp()
-      const { status, body } = await rotate({}, adminId)
-      assert.equal(status, 200)
-      assert.equal(await ask(admin.secret, admin.keyId), 401)
-      assert.equal(await ask(body.result.keySecret, admin.keyId), 200)
+    it('lets a key rotate itself, and keeps its old secret for five minutes unless told', async () => {
+      for (const [sent, graceSeconds] of [
+        [{}, 300],
+        [{ graceSeconds: 60 }, 60],
+        [{ graceSeconds: 3600 }, 3600],
+      ] as const) {
+        const { admin, adminId, rotate, ask } = await setUp()
+        const started = Date.now()
+        const { status, body } = await rotate(sent, adminId)
+        assert.equal(status, 200)
+        const validUntil = Date.parse(body.result.key.previousSecretValidUntil)
+        assert.ok(validUntil >= started + graceSeconds * 1000 && validUntil <= Date.now() + graceSeconds * 1000)
+        assert.equal(await ask(admin.secret, admin.keyId), 200)
+        assert.equal(await ask(body.result.keySecret, admin.keyId), 200)
+      }
+    })
+
+    it('gives a key whose answer was lost its new secret when it asks again with the old one', async () => {
+      const { adminId, rotate, activities } = await setUp()
+      const headers = { 'idempotency-key': 'rotate-myself' }
+      const lost = (await rotate({}, adminId, { headers })).body.result
+      const again = await rotate({}, adminId, { headers })
+      assert.equal(again.status, 200)
+      assert.deepEqual(again.body.result, lost)
+      assert.equal((await activities()).length, 1)
     })
 
     it('records that the secret changed, and neither of them anywhere', async () => {
@@ -162,6 +181,22 @@ onBothDatabases('rotateKey', (app) => {
       assert.equal((await rotate({ grace: 60 })).status, 400)
       assert.equal((await rotate(undefined)).status, 400)
       assert.equal((await get()).headers.etag, '"1"')
+    })
+
+    it('lets no key that rotates itself give up its old secret within a minute', async () => {
+      const { admin, adminId, rotate, ask, get, activities } = await setUp()
+      for (const graceSeconds of [0, 59]) {
+        const { status, body } = await rotate({ graceSeconds }, adminId)
+        assert.equal(status, 400)
+        assert.equal(
+          body.error,
+          `BAD_REQUEST: graceSeconds must be at least 60, not ${graceSeconds}, for the key that the request is made with: ` +
+            'if the answer were lost, nobody would have its new secret, and the old one would no longer open it',
+        )
+      }
+      assert.equal((await get(adminId)).headers.etag, '"1"')
+      assert.equal(await ask(admin.secret, admin.keyId), 200)
+      assert.deepEqual(await activities(), [])
     })
   })
 

@@ -1,8 +1,13 @@
 import { operation } from '../http/operation.ts'
 import { differences } from '../lib/merge-patch.ts'
+import { invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { type Key, KeyPath, KeyWithSecret, keyExample, keySecretExample, loadKey, newSecret } from './key.ts'
 import { replaceSecret } from './store.ts'
+
+/** A key that rotates itself needs its old secret to ask again when the answer with the new one is lost. */
+const minOwnGraceSeconds = 60
+const defaultOwnGraceSeconds = 300
 
 export const rotateKey = operation({
   id: 'rotateKey',
@@ -12,7 +17,8 @@ export const rotateKey = operation({
   summary: 'Rotate API key',
   description:
     'Gives the key another secret; its key id stays. The secret that it had stays good for `graceSeconds`, so that ' +
-    'clients can be changed one after another; one from an earlier rotation ends at once. A key may rotate itself.',
+    'clients can be changed one after another; one from an earlier rotation ends at once. ' +
+    `A key may rotate itself; its old secret then stays good for at least ${minOwnGraceSeconds} seconds.`,
   access: 'admin',
   activity: 'key_rotated',
   params: KeyPath,
@@ -22,8 +28,9 @@ export const rotateKey = operation({
         Type.Integer({
           minimum: 0,
           maximum: 604_800,
-          default: 0,
-          description: 'How long the present secret stays good: at most a week. With 0 it ends now.',
+          description:
+            'How long the present secret stays good: at most a week. With 0, as when it is left out, it ends now. For the ' +
+            `key that the request is made with it is at least ${minOwnGraceSeconds}, and ${defaultOwnGraceSeconds} when it is left out.`,
         }),
       ),
     },
@@ -40,10 +47,17 @@ export const rotateKey = operation({
       keySecret: keySecretExample,
     },
   },
-  async run({ sql, vault, now, record }, { params, body }) {
+  async run({ sql, vault, caller, now, record }, { params, body }) {
     const { organizationId, keyId: id } = params
     const stored = await loadKey(sql, organizationId, id)
-    const { graceSeconds = 0 } = body
+    const isOwn = id === caller.id
+    const { graceSeconds = isOwn ? defaultOwnGraceSeconds : 0 } = body
+    if (isOwn && graceSeconds < minOwnGraceSeconds) {
+      const detail =
+        `graceSeconds must be at least ${minOwnGraceSeconds}, not ${graceSeconds}, for the key that the request is made with: ` +
+        'if the answer were lost, nobody would have its new secret, and the old one would no longer open it'
+      throw invalidBody([{ path: 'graceSeconds', detail }])
+    }
     const previousSecretValidUntil =
       graceSeconds === 0 ? null : new Date(Date.parse(now) + graceSeconds * 1000).toISOString()
     const made = newSecret(vault)

@@ -1,8 +1,8 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
+import type { IpAccess } from '../lib/ip-access.ts'
 import type { Page } from '../lib/page.ts'
-import type { IpAccess } from './ip-access.ts'
-import type { ApiKey, Key, NewKey, NewSecret } from './key.ts'
+import type { ApiKey, Key, NewKey, NewSecret, Standing } from './key.ts'
 
 type KeyState = 'enabled' | 'disabled'
 
@@ -39,6 +39,10 @@ const authenticateStatement = statement<{ keyId: string }, ApiKeyRow>(
      ip_access_list
    FROM api_keys WHERE key_id = :keyId`,
 )
+const standingStatement = statement<
+  { id: string; organizationId: string },
+  { role: Role; state: KeyState; expire_at: string | null }
+>('SELECT role, state, expire_at FROM api_keys WHERE id = :id AND organization_id = :organizationId')
 const keyColumns = `id, key_id, name, role, state, expire_at, ip_access_list, created_at, used_at, key_suffix,
   previous_valid_until, version FROM api_keys`
 
@@ -129,6 +133,15 @@ function toApiKey(row: ApiKeyRow): ApiKey {
     expireAt: row.expire_at,
     ipAccessList: row.ip_access_list,
   }
+}
+
+/** By the id of the record; undefined when the key has been deleted. */
+export async function findStanding(
+  sql: Sql,
+  { id, organizationId }: { id: string; organizationId: string },
+): Promise<Standing | undefined> {
+  const row = await sql.first(standingStatement, { id, organizationId })
+  return row && { role: row.role, state: row.state, expireAt: row.expire_at }
 }
 
 /** A key as it is shown, without anything that could be compared with a secret. */

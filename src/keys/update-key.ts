@@ -1,7 +1,8 @@
 import { type Caller, operation } from '../http/operation.ts'
-import { type Difference, differences, hasValue } from '../lib/merge-patch.ts'
-import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
-import { addressAllowed, completeList, ipAccessProblems } from './ip-access.ts'
+import { completeIpAccessList, ipAccessProblems } from '../lib/ip-access.ts'
+import { type Difference, differences, requireSomething } from '../lib/merge-patch.ts'
+import { type FieldProblem, invalidBody } from '../lib/problem.ts'
+import { addressAllowed } from './ip-access.ts'
 import { Key, KeyPatch, KeyPath, keyExample, loadKey, ownKey, readExpiry } from './key.ts'
 import { findStoredKey, updateKeyRow } from './store.ts'
 
@@ -37,12 +38,7 @@ export const updateKey = operation({
     const stored = await loadKey(sql, organizationId, id)
     requireVersion(String(stored.version))
     const { usedAt: _, ...patch } = body
-    if (!hasValue(patch)) {
-      throw new Problem(
-        'nothing_to_update',
-        'the body has nothing to update; send at least one field that may be changed',
-      )
-    }
+    requireSomething(patch)
 
     const problems: FieldProblem[] = []
     const key: Key = {
@@ -51,9 +47,9 @@ export const updateKey = operation({
       roles: patch.roles ?? stored.key.roles,
       state: patch.state ?? stored.key.state,
       expireAt: patch.expireAt === undefined ? stored.key.expireAt : readExpiry(patch.expireAt, problems),
-      ipAccessList: patch.ipAccessList ? completeList(patch.ipAccessList) : stored.key.ipAccessList,
+      ipAccessList: patch.ipAccessList ? completeIpAccessList(patch.ipAccessList) : stored.key.ipAccessList,
     }
-    problems.push(...ipAccessProblems(key.ipAccessList))
+    problems.push(...ipAccessProblems(key.ipAccessList, 'ipAccessList'))
     if (problems.length > 0) throw invalidBody(problems)
 
     const changes = differences(stored.key, key)

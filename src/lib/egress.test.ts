@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import { Egress, EgressError, type EgressPolicy } from './egress.ts'
 import { isHost } from './host.ts'
@@ -242,6 +243,32 @@ describe('S8 egress', () => {
     assert.equal(accepted, 0)
     const elsewhere = { allowLoopback: true, deniedPlaces: [{ host: '127.0.0.1', port: port + 1 }] }
     ;(await connect('127.0.0.1', resolve, elsewhere)).destroy()
+  })
+
+  it('S8 refuses the other addresses of this machine as it refuses loopback', async () => {
+    const own = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .filter(({ internal, address }) => !internal && !/^(?:fe80|169\.254\.)/.test(address))
+    for (const { address, family } of own) {
+      let reached = 0
+      const server = createServer((socket) => {
+        reached++
+        socket.destroy()
+      }).listen(0, address)
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const spelled = family === 'IPv4' ? [address, `::ffff:${address}`, `64:ff9b::${address}`] : [address]
+      for (const host of spelled) {
+        const error = await refused(new Egress(strict).connect(host, port, { timeoutMs: 300 }), host)
+        assert.equal(error.denial, 'loopback', host)
+        const named = new Egress(strict, async () => [host])
+        assert.equal((await refused(named.connect('a.example', port, { timeoutMs: 300 }), host)).denial, 'loopback')
+      }
+      assert.equal(reached, 0)
+      const allowed = new Egress({ ...strict, allowLoopback: true })
+      ;(await allowed.connect(address, port, { timeoutMs: 1000 })).destroy()
+      server.close()
+    }
   })
 
   it('S8 does not follow a redirect', async () => {

@@ -1,12 +1,13 @@
 // The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
 // it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
 // else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
-import { lookup } from 'node:dns/promises'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls } from 'node:tls'
 import { hostInUrl, isHost } from './host.ts'
+import { groupsOfIpv6 } from './ip-range.ts'
+import { type Resolve, resolveBySystem, resolveWithLimit } from './resolve.ts'
 
 export interface EgressPolicy {
   /** The operator trusts everything that listens on this machine. */
@@ -14,9 +15,6 @@ export interface EgressPolicy {
   /** Never reached, whatever else is allowed: our own database. */
   deniedPlaces: { host: string; port: number }[]
 }
-
-/** Gives the addresses of a name; tests bring their own. */
-export type Resolve = (name: string) => Promise<string[]>
 
 export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' | 'timed out' | 'tls' | 'broken'
 
@@ -88,7 +86,7 @@ for (const address of ['fd00:ec2::254', 'fd20:ce::254']) forbidden.addAddress(ad
 /** What an address can mean: itself, and an IPv4 address that a translator would find in it. */
 function meaningsOf(address: string): string[] {
   if (!isIPv6(address)) return [address]
-  const groups = groupsOf(address)
+  const groups = groupsOfIpv6(address)
   const ipv4 = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
   const meanings = [groups.map((group) => group.toString(16)).join(':')]
   const starts = (...expected: number[]): boolean => expected.every((group, index) => groups[index] === group)
@@ -103,17 +101,6 @@ function meaningsOf(address: string): string[] {
   return meanings
 }
 
-function groupsOf(address: string): number[] {
-  // The URL parser writes an IPv6 address in its one canonical form, without a dotted end.
-  const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1)
-  const [head = '', tail] = canonical.split('::')
-  const read = (text: string): number[] =>
-    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
-  if (tail === undefined) return read(head)
-  const [front, back] = [read(head), read(tail)]
-  return [...front, ...new Array<number>(8 - front.length - back.length).fill(0), ...back]
-}
-
 function inList(list: BlockList, address: string): boolean {
   return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
@@ -125,15 +112,16 @@ function isThisMachine(meaning: string): boolean {
   return own.some(({ address }) => meaningsOf(address.split('%')[0]!).includes(meaning))
 }
 
-const resolveBySystem: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address)
-
 export class Egress {
   readonly #policy: EgressPolicy
   readonly #resolve: Resolve
+  readonly #resolveOwn: Resolve
 
-  constructor(policy: EgressPolicy, resolve: Resolve = resolveBySystem) {
+  constructor(policy: EgressPolicy, resolve?: Resolve) {
     this.#policy = policy
-    this.#resolve = resolve
+    this.#resolve = resolve ?? resolveWithLimit
+    // The operator's names, which are to mean here what they mean to whoever connects to them.
+    this.#resolveOwn = resolve ?? resolveBySystem
   }
 
   /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
@@ -161,8 +149,8 @@ export class Egress {
   }
 
   async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
-    const addresses = await withLimit(this.#addressesOf(host), signal)
-    const denial = await withLimit(this.#denialOf(addresses, port), signal)
+    const addresses = await withLimit(this.#addressesOf(host, signal), signal)
+    const denial = await withLimit(this.#denialOf(addresses, port, signal), signal)
     if (denial) throw new EgressError('denied', denial)
     let failure: unknown
     for (const [index, address] of addresses.entries()) {
@@ -181,31 +169,32 @@ export class Egress {
     throw failure
   }
 
-  async #addressesOf(host: string): Promise<string[]> {
+  async #addressesOf(host: string, signal: AbortSignal): Promise<string[]> {
     if (!isHost(host)) throw new EgressError('denied', 'host')
     if (isIP(host) !== 0) return [host]
-    const addresses = await this.#resolve(host).catch(() => [])
+    const addresses = await this.#resolve(host, signal).catch(() => [])
     if (addresses.length === 0) throw new EgressError('unresolved')
     return addresses
   }
 
   /** One address that is denied denies them all: whoever answers for the name is not to be trusted. */
-  async #denialOf(addresses: string[], port: number): Promise<Denial | undefined> {
+  async #denialOf(addresses: string[], port: number, signal: AbortSignal): Promise<Denial | undefined> {
     for (const address of addresses) {
       if (isIP(address) === 0 || address.includes('%')) return 'address'
       for (const meaning of meaningsOf(address)) {
         if (inList(forbidden, meaning)) return 'address'
-        if (!this.#policy.allowLoopback && inList(loopback, meaning)) return 'loopback'
-        if (await this.#isDeniedPlace(meaning, port)) return 'database'
+        if (!this.#policy.allowLoopback && isThisMachine(meaning)) return 'loopback'
+        if (await this.#isDeniedPlace(meaning, port, signal)) return 'database'
       }
     }
     return undefined
   }
 
-  async #isDeniedPlace(meaning: string, port: number): Promise<boolean> {
+  async #isDeniedPlace(meaning: string, port: number, signal: AbortSignal): Promise<boolean> {
     for (const place of this.#policy.deniedPlaces) {
       if (place.port !== port) continue
-      const addresses = isIP(place.host) === 0 ? await this.#resolve(place.host).catch(() => []) : [place.host]
+      const addresses =
+        isIP(place.host) === 0 ? await this.#resolveOwn(place.host, signal).catch(() => []) : [place.host]
       for (const theirs of addresses.flatMap((address) => meaningsOf(address.split('%')[0]!))) {
         if (theirs === meaning || (isThisMachine(theirs) && isThisMachine(meaning))) return true
       }

@@ -1,5 +1,5 @@
 // What an entry of an IP access list may be: an address, or a range in CIDR notation.
-import { isIP } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import type { FieldProblem } from './problem.ts'
 
 /** The longest is an IPv6 address that ends in an IPv4 address, with a prefix. */
@@ -14,6 +14,31 @@ export function isIpRange(text: string): boolean {
   if (slash < 0) return true
   const prefix = text.slice(slash + 1)
   return /^(?:0|[1-9]\d{0,2})$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
+}
+
+/** The same text for all that means the same: `::1` and `0:0::1/128`, `10.1.2.3/8` and `10.0.0.0/8`. */
+export function canonicalIpRange(text: string): string {
+  if (!isIpRange(text)) return text
+  const [address = '', prefix] = text.split('/')
+  const [groups, groupBits] = isIPv4(address) ? [address.split('.').map(Number), 8] : [groupsOfIpv6(address), 16]
+  const length = prefix === undefined ? groups.length * groupBits : Number(prefix)
+  const network = groups.map((group, index) => {
+    const hostBits = groupBits - Math.min(Math.max(length - index * groupBits, 0), groupBits)
+    return (group >> hostBits) << hostBits
+  })
+  return `${network.join(groupBits === 8 ? '.' : ':')}/${length}`
+}
+
+/** The eight numbers of an IPv6 address, however it is written. */
+export function groupsOfIpv6(address: string): number[] {
+  // The URL parser writes an IPv6 address in its one canonical form, without a dotted end.
+  const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1)
+  const [head = '', tail] = canonical.split('::')
+  const read = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
+  if (tail === undefined) return read(head)
+  const [front, back] = [read(head), read(tail)]
+  return [...front, ...new Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
 /** What is wrong with the source of an entry, as a body's problem; `path` is where it stands (`ipAccessList[2].source`). */

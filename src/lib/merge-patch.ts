@@ -1,5 +1,6 @@
 // Merge patch (RFC 7396): what is absent stays, null removes, objects merge, everything else replaces.
 import { isDeepStrictEqual } from 'node:util'
+import { Problem } from './problem.ts'
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -20,6 +21,11 @@ export function mergePatch<Target extends object>(current: Target, patch: object
 /** Whether a patch holds any value at all: `{}` and `{"source": {}}` do not; `[]`, `null` and `false` are values. */
 export function hasValue(patch: object): boolean {
   return Object.values(patch).some((value) => value !== undefined && (!isObject(value) || hasValue(value)))
+}
+
+export function requireSomething(patch: object): void {
+  if (hasValue(patch)) return
+  throw new Problem('nothing_to_update', 'the body has nothing to update; send at least one field that may be changed')
 }
 
 export interface Difference {

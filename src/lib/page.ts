@@ -38,6 +38,29 @@ export function readPage(query: PageQuery): Page {
   return { rows: (query.limit ?? defaultLimit) + 1, after: query.cursor ? decodeCursor(query.cursor) : newest }
 }
 
+/**
+ * What is read and sent at once, at most, unless a single item is larger: nobody's list may take the time and the memory of
+ * everybody else.
+ */
+const mostBytes = 4 * 1_048_576
+
+/** How many items, from the first on, may be read at once: at least one. */
+export function fittingCount(sizes: number[]): number {
+  let total = 0
+  const tooMany = sizes.findIndex((bytes) => {
+    total += bytes
+    return total > mostBytes
+  })
+  return tooMany < 0 ? sizes.length : Math.max(1, tooMany)
+}
+
+/** The page, cut short when its items are large; the cursor leads on all the same. */
+export function shortened(page: Page, sizes: number[]): Page {
+  const asked = page.rows - 1
+  const fitting = fittingCount(sizes.slice(0, asked))
+  return fitting < Math.min(asked, sizes.length) ? { ...page, rows: fitting + 1 } : page
+}
+
 /** Cuts off the row too many, and says where the next page begins. */
 export function pageOf<Row>(page: Page, rows: Row[], keyOf: (row: Row) => After): { rows: Row[]; next?: string } {
   if (rows.length < page.rows) return { rows }

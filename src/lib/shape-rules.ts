@@ -106,7 +106,9 @@ export function fingerprint(value: unknown): string {
 }
 
 export function quote(value: Scalar): string {
-  return typeof value === 'string' ? JSON.stringify(clip(value)) : String(value)
+  if (typeof value !== 'string') return String(value)
+  // Where a host belongs, people send URLs, with the password in them.
+  return JSON.stringify(clip(value.replace(/\/\/.*@/s, '//***@')))
 }
 
 function clip(text: string): string {

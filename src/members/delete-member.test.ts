@@ -131,5 +131,33 @@ onBothDatabases('deleteMember', (app) => {
       assert.equal((await remove(undefined, { headers: { 'if-match': String(etag) } })).status, 412)
       assert.equal((await get()).body.result.role, 'admin')
     })
+
+    it('refuses every ETag from before for a member who has joined again', async () => {
+      const { organizationId, admin, userId, remove, get, adminCount } = await setUp()
+      const etags = [String((await get()).headers.etag)]
+      for (const role of ['admin', 'developer']) {
+        await app().request('PATCH', path(organizationId, userId), { key: admin, body: { role } })
+        etags.push(String((await get()).headers.etag))
+      }
+      const other = await app().addMember(organizationId, 'developer')
+      const otherBefore = (await get(other)).headers.etag
+      for (const role of ['developer', 'admin'] as const) {
+        assert.equal((await remove()).status, 200)
+        await insertMember(app().sql, { organizationId, userId, role, now: new Date().toISOString() })
+        const { etag } = (await get()).headers
+        for (const old of etags) {
+          assert.notEqual(etag, old)
+          assert.equal((await remove(undefined, { headers: { 'if-match': old } })).status, 412)
+        }
+        etags.push(String(etag))
+      }
+      assert.equal(await adminCount(), 2)
+      // Somebody whose versions were fewer takes nothing back.
+      assert.equal((await get(other)).headers.etag, otherBefore)
+      assert.equal((await remove(other)).status, 200)
+      assert.equal((await remove()).status, 200)
+      await insertMember(app().sql, { organizationId, userId, role: 'developer', now: new Date().toISOString() })
+      assert.ok(!etags.includes(String((await get()).headers.etag)))
+    })
   })
 })

@@ -23,7 +23,7 @@ export const deleteMember = operation({
     const stored = await loadMember(sql, organizationId, userId)
     requireVersion(versionOf(stored))
     await keepAnAdmin(sql, organizationId, stored.member)
-    await removeMember(sql, organizationId, stored.member)
+    await removeMember(sql, organizationId, stored)
     const { email, role } = stored.member
     record({ type: 'member', id: userId }, [{ field: 'member', from: { email, role } }])
     return { result: null }

@@ -49,6 +49,10 @@ const countAdminsStatement = statement<{ organizationId: string; more: number }>
 const updateRoleStatement = statement<{ organizationId: string; userId: string; role: Role }>(
   `UPDATE members SET role = :role, version = version + 1 WHERE organization_id = :organizationId AND user_id = :userId`,
 )
+const passVersionStatement = statement<{ organizationId: string; version: number }>(
+  `UPDATE organizations SET first_member_version = :version + 1
+   WHERE id = :organizationId AND first_member_version <= :version`,
+)
 const deleteStatement = statement<{ organizationId: string; userId: string }>(
   'DELETE FROM members WHERE organization_id = :organizationId AND user_id = :userId',
 )
@@ -56,7 +60,9 @@ const insertUserStatement = statement<{ id: string; name: string; email: string;
   'INSERT INTO users (id, name, email, created_at) VALUES (:id, :name, :email, :now)',
 )
 const insertMemberStatement = statement<{ organizationId: string; userId: string; role: Role; now: string }>(
-  'INSERT INTO members (organization_id, user_id, role, joined_at) VALUES (:organizationId, :userId, :role, :now)',
+  `INSERT INTO members (organization_id, user_id, role, joined_at, version)
+   VALUES (:organizationId, :userId, :role, :now,
+     (SELECT first_member_version FROM organizations WHERE id = :organizationId))`,
 )
 
 export async function findMember(sql: Sql, organizationId: string, userId: string): Promise<StoredMember | undefined> {
@@ -97,8 +103,13 @@ export async function updateRole(
 }
 
 /** Call with the organization locked. The user stays: others may have the same one as a member. */
-export async function removeMember(sql: Sql, organizationId: string, { userId, role }: Member): Promise<void> {
+export async function removeMember(
+  sql: Sql,
+  organizationId: string,
+  { member: { userId, role }, memberVersion }: StoredMember,
+): Promise<void> {
   await sql.run(deleteStatement, { organizationId, userId })
+  await sql.run(passVersionStatement, { organizationId, version: memberVersion })
   if (role === 'admin') await sql.run(countAdminsStatement, { organizationId, more: -1 })
 }
 

@@ -1,5 +1,5 @@
 import { operation } from '../http/operation.ts'
-import { Problem } from '../lib/problem.ts'
+import { requireSomething } from '../lib/merge-patch.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from './organization.ts'
 import { loadOrganization, Organization, OrganizationPatch, organizationExample } from './organization-shape.ts'
@@ -32,13 +32,8 @@ export const updateOrganization = operation({
     const { organization, version } = await loadOrganization(sql, params.organizationId)
     requireVersion(String(version))
     const { id } = organization
-    const { name } = body
-    if (name === undefined) {
-      throw new Problem(
-        'nothing_to_update',
-        'the body has nothing to update; send at least one field that may be changed',
-      )
-    }
+    requireSomething(body)
+    const { name = organization.name } = body
     if (name === organization.name) return { result: organization, version: String(version) }
     await renameOrganization(sql, id, name)
     record({ type: 'organization', id }, [{ field: 'name', from: organization.name, to: name }])

@@ -18,7 +18,7 @@ export const Port = Type.Integer({ minimum: 1, maximum: largestPort })
 function isBroker(text: string): boolean {
   const [, address, name, port] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) < 1 || Number(port) > largestPort) return false
-  return address === undefined ? isHost(name!) : isIP(address) === 6
+  return address === undefined ? isHost(name!) : isIP(address) === 6 && isHost(address)
 }
 
 /** What is wrong with a list of brokers; undefined when nothing is. */
@@ -36,6 +36,23 @@ export function urlProblem(text: string, schemes: string[]): string | undefined 
   const [, scheme, authority] = /^([a-z0-9]+):\/\/([^/?#\s]+)(?:[/?#]\S*)?$/i.exec(text) ?? []
   if (scheme === undefined || !schemes.includes(scheme.toLowerCase()) || !URL.canParse(text)) return must
   if (authority!.includes('@')) return 'must not hold a user name or a password: it is shown to everyone'
-  const isSigned = /[?&](?:sig|x-amz-signature|x-goog-signature)=/i.test(text)
-  return isSigned ? 'must not hold a signature: it is shown to everyone' : undefined
+  const holdsSecret = parameterNames(text).some((name) => secretParameter.test(name))
+  return holdsSecret ? 'must not hold a signature, a token or a password: it is shown to everyone' : undefined
+}
+
+const secretParameter =
+  /^(?:sig|pwd|.*token|.*(?:signature|credential|access[-_]?key|api[-_]?key|password|passwd|secret).*)$/i
+
+/**
+ * The names of all parameters of a URL, as whoever gets it may read them: of the query and of the fragment, also after a
+ * semicolon, decoded. A question mark in a glob pattern begins no parameter unless an equals sign follows.
+ */
+function parameterNames(url: string): string[] {
+  const [, ...parts] = url.split(/[?&;#]/)
+  const decoded = parts.flatMap((part) => decode(part.replaceAll('+', ' ')).split(/[?&;#]/))
+  return decoded.filter((part) => part.includes('=')).map((part) => part.slice(0, part.indexOf('=')).trim())
+}
+
+function decode(text: string): string {
+  return text.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
 }

@@ -1,11 +1,12 @@
 // How every operation on one pipe begins and ends: found, locked, checked against `If-Match`; changed, recorded, answered.
 import type { Sql } from '../database/sql.ts'
 import type { Change, OperationContext } from '../http/operation.ts'
-import { differences, hasValue } from '../lib/merge-patch.ts'
-import { Problem } from '../lib/problem.ts'
+import { differences } from '../lib/merge-patch.ts'
 import { loadService } from '../services/service.ts'
 import { pipeNotFound, type StoredPipe, showPipe } from './pipe.ts'
 import { findPipe, lockPipe, type PipeKey, updatePipeRow } from './store.ts'
+
+export { requireSomething } from '../lib/merge-patch.ts'
 
 export async function loadPipe(sql: Sql, key: PipeKey): Promise<StoredPipe> {
   return (await findPipe(sql, key)) ?? failToFind(sql, key)
@@ -55,9 +56,4 @@ export async function changePipe(
   await updatePipeRow(sql, updated)
   record({ type: 'pipe', id: pipe.id, serviceId: pipe.serviceId }, changes)
   return updated
-}
-
-export function requireSomething(body: object): void {
-  if (hasValue(body)) return
-  throw new Problem('nothing_to_update', 'the body has nothing to update; send at least one field that may be changed')
 }

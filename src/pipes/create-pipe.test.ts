@@ -471,19 +471,61 @@ onBothDatabases('createPipe', (app) => {
   })
 
   describe('activities', () => {
-    it('record the pipe by name and kind, and nothing of what was refused', async () => {
+    it('record all that the pipe began with, and nothing of what was refused', async () => {
       const own = await serviceOfPipes(app())
       await own.send('POST', '', { ...leastPipes.kafka, name: '' })
-      const answer = await own.send('POST', '', leastPipes.kafka)
-      const { id } = answer.body.result
+      const registry = { url: 'https://r.example', credentials: { username: 'hush', password: 'hush' } }
+      const sent = withField(leastPipes.kafka, 'source.kafka.schemaRegistry', registry)
+      const fieldMappings = [{ destinationField: 'order_id', sourceField: 'id' }]
+      const settings = { engine_max_threads: 8 }
+      const body = { ...sent, fieldMappings, settings, scaling: { replicas: 2 }, startPaused: true }
+      const answer = await own.send('POST', '', body)
+      const { id, destination } = answer.body.result
       assert.deepEqual(await own.activities(), [
         {
           type: 'pipe_created',
           request_id: answer.body.requestId,
           target: { type: 'pipe', id, serviceId: own.serviceId },
-          changes: [{ field: 'pipe', to: { name: 'orders', kind: 'kafka' } }],
+          changes: [
+            { field: 'name', to: 'orders' },
+            { field: 'state', to: 'Stopped' },
+            { field: 'destination', to: destination },
+            { field: 'fieldMappings', to: fieldMappings },
+            { field: 'scaling', to: { ...defaultScaling, replicas: 2 } },
+            { field: 'settings', to: settings },
+            { field: 'source.kafka', to: answer.body.result.source.kafka },
+            { field: 'source.kafka.credentials', to: 'changed' },
+            { field: 'source.kafka.schemaRegistry', to: 'changed' },
+          ],
         },
       ])
+    })
+
+    it('record what is shown of every kind, and which secrets were set', async () => {
+      const azure = {
+        type: 'azureblobstorage',
+        format: 'CSV',
+        azureContainerName: 'orders',
+        path: '*.csv',
+        connectionString: 'AccountName=northwind;AccountKey=hush',
+      }
+      for (const [kind, body, secrets] of [
+        ['kinesis', leastPipes.kinesis, []],
+        ['objectStorage', leastPipes.objectStorage, []],
+        ['objectStorage', { ...leastPipes.objectStorage, source: { objectStorage: azure } }, ['connectionString']],
+        ['postgres', leastPipes.postgres, ['credentials']],
+      ] as const) {
+        const own = await serviceOfPipes(app())
+        const { source } = await own.create(body)
+        const [{ changes } = { changes: [] }] = await own.activities()
+        assert.deepEqual(
+          changes.filter(({ field }) => String(field).startsWith('source')),
+          [
+            { field: `source.${kind}`, to: (source as Json)[kind] },
+            ...secrets.map((name) => ({ field: `source.${kind}.${name}`, to: 'changed' })),
+          ],
+        )
+      }
     })
   })
 

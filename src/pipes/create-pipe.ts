@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { type Change, operation } from '../http/operation.ts'
 import { newId } from '../lib/id.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
@@ -80,10 +80,21 @@ export const createPipe = operation({
       version: 1,
     }
     await insertPipe(sql, pipe)
-    record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', to: { name: pipe.name, kind } }])
-    return { result: showPipe(pipe), version: String(pipe.version) }
+    record({ type: 'pipe', id, serviceId }, creationChanges(pipe, Object.keys(source.secrets)))
+    return { result: showPipe(pipe) }
   },
 })
+
+/** What the pipe began with, so that its activities tell its whole story; of secrets only that they were set. */
+function creationChanges(pipe: StoredPipe, secretNames: string[]): Change[] {
+  const { name, state, destination, fieldMappings, scaling, settings } = pipe
+  const sourceField = `source.${pipe.kind}`
+  const shown = { name, state, destination, fieldMappings, scaling, settings, [sourceField]: pipe.source }
+  return [
+    ...Object.entries(shown).map(([field, to]) => ({ field, to })),
+    ...secretNames.map((secret) => ({ field: `${sourceField}.${secret}`, to: 'changed' })),
+  ]
+}
 
 /** The parts that have rules of their own, checked as a changed pipe is: all that is wrong is told at once. */
 function newParts(id: string, body: PipeCreate) {

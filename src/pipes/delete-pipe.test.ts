@@ -19,7 +19,7 @@ onBothDatabases('deletePipe', (app) => {
       assert.deepEqual((await service.send('GET', '')).body.result, [kept])
     })
 
-    it('records the name and the kind', async () => {
+    it('records the name, the kind and the state', async () => {
       const service = await serviceOfPipes(app())
       const { id } = await service.create(leastPipes.postgres)
       const { body } = await service.send('DELETE', `/${id}`)
@@ -29,7 +29,7 @@ onBothDatabases('deletePipe', (app) => {
         type: 'pipe_deleted',
         request_id: body.requestId,
         target: { type: 'pipe', id, serviceId: service.serviceId },
-        changes: [{ field: 'pipe', from: { name: 'shop', kind: 'postgres' } }],
+        changes: [{ field: 'pipe', from: { name: 'shop', kind: 'postgres', state: 'Provisioning' } }],
       })
     })
   })

@@ -20,9 +20,9 @@ export const deletePipe = operation({
   problems: [],
   example: { summary: 'Delete a pipe', result: null },
   async run(context, { params }) {
-    const { id, serviceId, name, kind } = await loadPipeToChange(context, params)
+    const { id, serviceId, name, kind, state } = await loadPipeToChange(context, params)
     await deletePipeRow(context.sql, params)
-    context.record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', from: { name, kind } }])
+    context.record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', from: { name, kind, state } }])
     return { result: null }
   },
 })

@@ -4,11 +4,12 @@
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
+import { ColumnNames, Name } from './names.ts'
 import { fieldProblem } from './pipe-source.ts'
 
 const Column = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 255, description: 'Unique in the table.' }),
+    name: Name('Unique in the table.'),
     type: Type.String({
       minLength: 1,
       maxLength: 4096,
@@ -25,9 +26,6 @@ export const Columns = Type.Array(Column, {
   description: 'All columns of the table; a new list replaces the old one.',
 })
 
-const ColumnName = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
-const ColumnNames = (description: string) =>
-  Type.Array(ColumnName('A column of the destination.'), { maxItems: 2000, uniqueItems: true, description })
 const Expression = (description: string) => Type.String({ minLength: 1, maxLength: 1024, description })
 
 const TableDefinition = Type.Object(
@@ -36,7 +34,7 @@ const TableDefinition = Type.Object(
       {
         type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null']),
         columnIds: Type.Optional(ColumnNames('Columns that a `SummingMergeTree` adds up.')),
-        versionColumnId: Type.Optional(ColumnName('The column that tells a `ReplacingMergeTree` the newest row.')),
+        versionColumnId: Type.Optional(Name('The column that tells a `ReplacingMergeTree` the newest row.')),
       },
       { additionalProperties: false },
     ),
@@ -46,8 +44,9 @@ const TableDefinition = Type.Object(
   },
   { $id: 'TableDefinition', additionalProperties: false },
 )
+type TableDefinition = Static<typeof TableDefinition>
+const definitionPath = 'destination.tableDefinition'
 
-const Name = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
 const fixed = {
   database: Name('Database of the service.'),
   table: Type.Optional(Name('Table of the service. Not for postgres, whose mappings name the tables.')),
@@ -75,7 +74,7 @@ export const DestinationCreate = Type.Object(
 export const FieldMappings = Type.Array(
   Type.Object(
     {
-      destinationField: Type.String({ minLength: 1, maxLength: 255, description: 'A column of the destination.' }),
+      destinationField: Name('A column of the destination.'),
       sourceField: Type.String({ minLength: 1, maxLength: 1024, description: 'A field of the source.' }),
     },
     { $id: 'FieldMapping', additionalProperties: false },
@@ -103,7 +102,7 @@ export function newDestination(
 
 const notForPostgres = 'not for a postgres pipe: its table mappings say where the data goes'
 
-/** What is wrong with the columns and mappings of a whole pipe, new or changed. */
+/** What is wrong with the columns of a whole pipe, new or changed, and with everything that names one. */
 export function destinationProblems(
   kind: string | undefined,
   destination: Destination,
@@ -121,6 +120,7 @@ export function destinationProblems(
     }
     columns.add(name)
   }
+  if (destination.tableDefinition) problems.push(...namedColumnProblems(destination.tableDefinition, columns))
   const filled = new Set<string>()
   for (const [index, { destinationField }] of fieldMappings.entries()) {
     const path = fieldPath(fieldPath('fieldMappings', index), 'destinationField')
@@ -139,7 +139,7 @@ function unknownColumn(path: string, name: string): FieldProblem {
 }
 
 function tableProblems({ table, managedTable, columns, tableDefinition }: Destination): FieldProblem[] {
-  const problems = tableDefinition ? definitionProblems(tableDefinition, columns) : []
+  const problems = tableDefinition ? engineProblems(tableDefinition) : []
   if (table === undefined) problems.push(fieldProblem('destination.table', 'is required'))
   if (columns.length === 0) problems.push(fieldProblem('destination.columns', 'must have at least 1 item, not 0'))
   if (managedTable === false && tableDefinition) {
@@ -150,24 +150,29 @@ function tableProblems({ table, managedTable, columns, tableDefinition }: Destin
   return problems
 }
 
-function definitionProblems(
-  { engine, sortingKey = [] }: Static<typeof TableDefinition>,
-  columns: Destination['columns'],
-): FieldProblem[] {
-  const problems: FieldProblem[] = []
-  const names = new Set(columns.map(({ name }) => name))
-  const path = 'destination.tableDefinition'
+const engineOf = { versionColumnId: 'ReplacingMergeTree', columnIds: 'SummingMergeTree' } as const
+
+function engineProblems({ engine }: TableDefinition): FieldProblem[] {
   const { type, versionColumnId, columnIds = [] } = engine
-  if (versionColumnId !== undefined && type !== 'ReplacingMergeTree') {
-    const rest = `is only for a ReplacingMergeTree, not for a ${type}`
-    problems.push(fieldProblem(`${path}.engine.versionColumnId`, rest))
-  } else if (versionColumnId !== undefined && !names.has(versionColumnId)) {
-    problems.push(unknownColumn(`${path}.engine.versionColumnId`, versionColumnId))
+  const sent = { versionColumnId: versionColumnId !== undefined, columnIds: columnIds.length > 0 }
+  return (['versionColumnId', 'columnIds'] as const)
+    .filter((field) => sent[field] && type !== engineOf[field])
+    .map((field) =>
+      fieldProblem(`${definitionPath}.engine.${field}`, `is only for a ${engineOf[field]}, not for a ${type}`),
+    )
+}
+
+/** What the engine has no use for names nothing. */
+function namedColumnProblems({ engine, sortingKey = [] }: TableDefinition, columns: Set<string>): FieldProblem[] {
+  const { type, versionColumnId, columnIds = [] } = engine
+  const problems: FieldProblem[] = []
+  if (type === engineOf.versionColumnId && versionColumnId !== undefined && !columns.has(versionColumnId)) {
+    problems.push(unknownColumn(`${definitionPath}.engine.versionColumnId`, versionColumnId))
   }
-  if (columnIds.length > 0 && type !== 'SummingMergeTree') {
-    problems.push(fieldProblem(`${path}.engine.columnIds`, `is only for a SummingMergeTree, not for a ${type}`))
-  } else problems.push(...unknownColumns(`${path}.engine.columnIds`, columnIds, names))
-  return [...problems, ...unknownColumns(`${path}.sortingKey`, sortingKey, names)]
+  if (type === engineOf.columnIds) {
+    problems.push(...unknownColumns(`${definitionPath}.engine.columnIds`, columnIds, columns))
+  }
+  return [...problems, ...unknownColumns(`${definitionPath}.sortingKey`, sortingKey, columns)]
 }
 
 function unknownColumns(path: string, names: string[], columns: Set<string>): FieldProblem[] {

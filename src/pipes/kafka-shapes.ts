@@ -1,6 +1,6 @@
 // The fields of a Kafka source: as they are read, as a pipe is created with them, and as they may be changed.
 import { nullable, type Static, Type } from '../lib/schema.ts'
-import { Credentials, IamRole, login, secretGroup, secretText, userKey } from './pipe-source.ts'
+import { Credentials, connectionStringForm, IamRole, login, secretGroup, secretText, userKey } from './pipe-source.ts'
 
 const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
   description: 'Decides which credentials are needed.',
@@ -30,7 +30,9 @@ const KafkaCredentials = secretGroup({
       patternHint: 'PEM: one "-----BEGIN PRIVATE KEY-----" block, not encrypted',
     }),
   ),
-  connectionString: Type.Optional(secretText(4096, 'For `azureeventhub`; stands for user name and password.')),
+  connectionString: Type.Optional(
+    secretText(4096, 'For `azureeventhub`; stands for user name and password.', connectionStringForm),
+  ),
 })
 
 const ReversePrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {

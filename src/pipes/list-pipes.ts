@@ -1,10 +1,10 @@
 import { operation } from '../http/operation.ts'
-import { PageQuery, pageOf, readPage } from '../lib/page.ts'
+import { PageQuery, pageOf, readPage, shortened } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { Pipe, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import { listPipeRows } from './store.ts'
+import { listPipeRows, listPipeSizes } from './store.ts'
 
 export const listPipes = operation({
   id: 'listPipes',
@@ -12,7 +12,9 @@ export const listPipes = operation({
   path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes',
   tag: 'data pipes',
   summary: 'List data pipes',
-  description: 'The pipes of the service, whole and without their secrets, the newest first.',
+  description:
+    'The pipes of the service, whole and without their secrets, the newest first. A page of very large pipes has fewer than ' +
+    '`limit`; the `Link` header leads on.',
   access: 'developer',
   stability: 'beta',
   params: Type.Object(ServicePath),
@@ -22,7 +24,8 @@ export const listPipes = operation({
   example: { summary: 'One pipe', result: [pipeExample] },
   async run({ sql }, { params, query }) {
     await loadService(sql, params.organizationId, params.serviceId)
-    const page = readPage(query)
+    const wanted = readPage(query)
+    const page = shortened(wanted, await listPipeSizes(sql, params, wanted))
     const pipes = await listPipeRows(sql, params, page)
     const { rows, ...next } = pageOf(page, pipes, ({ createdAt, id }) => [createdAt, id])
     return { result: rows.map(showPipe), ...next }

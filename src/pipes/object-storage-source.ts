@@ -7,6 +7,7 @@ import {
   authenticationAfter,
   bringsSecret,
   bringsValue,
+  connectionStringForm,
   fieldProblem,
   IamRole,
   mergeSecrets,
@@ -25,7 +26,10 @@ const ConnectionString = Type.String({
   minLength: 1,
   maxLength: 4096,
   secret: true,
-  description: 'Its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) are shown as `***`.',
+  ...connectionStringForm,
+  description:
+    '`name=value` parts, separated by `;`. Only values that say where the account is are shown; its secret parts ' +
+    '(`AccountKey=`, `SharedAccessSignature=`, `sig=`) and all others are shown as `***`.',
 })
 const Compression = Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], { default: 'auto' })
 const IsContinuous = Type.Boolean({ default: false, description: 'Whether to go on with objects that come later.' })
@@ -90,14 +94,35 @@ type Patch = Static<typeof Patch>
 
 const mask = '***'
 
-/** The connection string as it may be shown: without what opens the account, also where it stands in a URL. */
+const shownParts = /^(?:DefaultEndpointsProtocol|AccountName|EndpointSuffix|EntityPath|SharedAccessKeyName)$/i
+// Without what could begin another part for some reader, or end a key.
+const plainText = /^[\w./-]*$/
+const plainUrl = /^([a-z]+:\/\/[\w.-]+(?::\d{1,5})?(?:\/[\w./$-]*)?)(?:\?(.*))?$/i
+const shownParameter = /^(?:sv|ss|srt|sr|sp|st|se|spr)=(?:[\w:.,-]|%3A)*$/i
+
+/** The connection string as it may be shown: only the parts that are known to open nothing have their values. */
 export function maskConnectionString(text: string): string {
-  return text
-    .split(';')
-    .map((part) => part.replace(/^(\s*\w*(?:key|signature|secret|password|token)\s*=\s*).*$/is, `$1${mask}`))
-    .join(';')
-    .replace(/(\bsig\s*=\s*)[^;&]*/gi, `$1${mask}`)
-    .replace(/(:\/\/)[^/@;]*@/g, `$1${mask}@`)
+  return text.split(';').map(maskPart).join(';')
+}
+
+function maskPart(part: string): string {
+  if (part === '') return part
+  const [, name, value] = /^([A-Za-z]+)=(.*)$/s.exec(part) ?? []
+  if (name === undefined || value === undefined) return mask
+  if (/endpoint$/i.test(name)) return `${name}=${maskUrl(value)}`
+  return `${name}=${shownParts.test(name) && plainText.test(value) ? value : mask}`
+}
+
+/** An address may have a shared access signature behind it, of which only the limits may be shown. */
+function maskUrl(url: string): string {
+  const [, address, query] = plainUrl.exec(url) ?? []
+  if (address === undefined) return mask
+  if (query === undefined) return address
+  const parameters = query.split('&').map((parameter) => {
+    if (shownParameter.test(parameter)) return parameter
+    return /^sig=/i.test(parameter) ? `${parameter.slice(0, 4)}${mask}` : mask
+  })
+  return `${address}?${parameters.join('&')}`
 }
 
 export const objectStorage: SourceKind<Shown, Create, Patch> = {
@@ -109,7 +134,7 @@ export const objectStorage: SourceKind<Shown, Create, Patch> = {
   create(source, _pipeId, problems) {
     const { authentication: _, accessKey, connectionString, iamRole, ...fields } = source
     const bare: Shown = { compression: 'auto', isContinuous: false, ...fields }
-    problems.push(...placeProblems(bare))
+    problems.push(...placeProblems(bare), ...foreignFieldProblems(source))
     return merge({ shown: bare, secrets: {} }, source, problems)
   },
 
@@ -148,7 +173,7 @@ function merge(
   const bringsString = bringsValue(connectionString, shown.connectionString)
   if (connectionString === null) delete merged.connectionString
   else if (bringsString) {
-    if (maskedParts.test(connectionString!)) problems.push(maskedStringProblem)
+    if (connectionString!.includes(mask)) problems.push(maskedStringProblem)
     merged.connectionString = maskConnectionString(connectionString!)
   }
   // A credential that this type of storage cannot use is kept, but switches nothing.
@@ -161,6 +186,20 @@ function merge(
   if (authentication) merged.authentication = authentication
   const newString = connectionString === null || bringsString ? connectionString : undefined
   return { shown: merged, secrets: mergeSecrets(secrets, { accessKey, connectionString: newString }) }
+}
+
+const azureFields = ['azureContainerName', 'connectionString', 'path'] as const
+const otherFields = ['accessKey', 'iamRole'] as const
+
+/** Fields that mean nothing for the type. An update may bring them, and stores them (docs/contract.md, section 5). */
+function foreignFieldProblems(source: Create): FieldProblem[] {
+  const isAzure = source.type === 'azureblobstorage'
+  const rest = isAzure
+    ? `is not for ${source.type}, which has connectionString`
+    : `is only for azureblobstorage; type is ${source.type}`
+  return (isAzure ? otherFields : azureFields)
+    .filter((field) => source[field] !== undefined)
+    .map((field) => fieldProblem(`source.objectStorage.${field}`, rest))
 }
 
 function placeProblems({ type, url, queueUrl, isContinuous, delimiter, format }: Shown): FieldProblem[] {
@@ -182,7 +221,6 @@ function placeProblems({ type, url, queueUrl, isContinuous, delimiter, format }:
   return problems
 }
 
-const maskedParts = /(?:key|signature|secret|password|token|sig)\s*=\s*\*\*\*|:\/\/\*\*\*@/i
 const maskedStringProblem = fieldProblem(
   'source.objectStorage.connectionString',
   `has ${mask} in place of its secret; send the whole string, or leave it out to keep the stored one`,

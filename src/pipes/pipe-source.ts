@@ -49,6 +49,13 @@ export const userKey = {
   secretKey: Type.Optional(secretText(1024, 'Secret of the access key.')),
 }
 
+const connectionStringPart = '[A-Za-z]+=[^;\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*'
+/** `name=value` parts; one that is not read as such could not be masked part by part. */
+export const connectionStringForm = {
+  pattern: `^${connectionStringPart}(?:;${connectionStringPart})*;?$`,
+  patternHint: '"name=value" parts separated by ";"',
+}
+
 /** A group of secrets; which of them are needed is a rule of the kind. */
 export const secretGroup = <Fields extends Parameters<typeof Type.Object>[0]>(fields: Fields) =>
   Type.Object(fields, { additionalProperties: false, writeOnly: true, description: neverShown })

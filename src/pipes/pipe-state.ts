@@ -1,4 +1,4 @@
-// What a pipe is doing, and where a command leads from there (docs/contract.md, section 5). Only commands and the runner change
+// What a pipe is doing, and where a command leads from there (docs/contract.md, section 10). Only commands and the runner change
 // a state; it always tells the truth, so a command that takes time leads to a state that says so, and the runner ends it.
 import { Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'

@@ -39,6 +39,14 @@ const listStatement = statement<
    FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
    ORDER BY created_at DESC, id DESC LIMIT :rows`,
 )
+const listSizesStatement = statement<
+  { organizationId: string; serviceId: string; at: string; id: string; rows: number },
+  { bytes: number }
+>(
+  `SELECT octet_length(source) + octet_length(destination) + octet_length(field_mappings) AS bytes
+   FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
+   ORDER BY created_at DESC, id DESC LIMIT :rows`,
+)
 const deleteStatement = statement<PipeKey>(
   'DELETE FROM pipes WHERE organization_id = :organizationId AND service_id = :serviceId AND id = :pipeId',
 )
@@ -91,6 +99,15 @@ export async function findPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | und
 export async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
   const row = await sql.first(lockStatement, key)
   return row && fromRow(row)
+}
+
+/** How large the pipes of a page are, without reading them. */
+export async function listPipeSizes(
+  sql: Sql,
+  { organizationId, serviceId }: { organizationId: string; serviceId: string },
+  { rows, after: [at, id] }: Page,
+): Promise<number[]> {
+  return (await sql.all(listSizesStatement, { organizationId, serviceId, rows, at, id })).map(({ bytes }) => bytes)
 }
 
 export async function listPipeRows(

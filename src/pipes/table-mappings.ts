@@ -2,11 +2,8 @@
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
+import { ColumnNames, Name } from './names.ts'
 import { fieldProblem } from './pipe-source.ts'
-
-const Name = (description: string) => Type.String({ minLength: 1, maxLength: 255, description })
-const ColumnNames = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 2000, uniqueItems: true, description })
 
 const tableNames = {
   sourceSchemaName: Name('Schema of the table in PostgreSQL.'),

@@ -199,7 +199,15 @@ const fields: Field[] = [
     set: ['arn:aws:iam::111111111111:role/other'],
     refused: [['']],
   },
-  ...['azureContainerName', 'path', 'connectionString'].map(
+  {
+    kind: 'objectStorage',
+    path: 'source.objectStorage.connectionString',
+    type: 'string',
+    set: ['AccountName=northwind-2', 'AccountName=northwind-2;EndpointSuffix=core.example'],
+    refused: [[''], ['invoices-2']],
+    afterNull: cleared,
+  },
+  ...['azureContainerName', 'path'].map(
     (name): Field => ({
       kind: 'objectStorage',
       path: `source.objectStorage.${name}`,

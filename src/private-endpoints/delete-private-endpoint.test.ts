@@ -102,13 +102,14 @@ onBothDatabases('deletePrivateEndpoint', (app) => {
     })
 
     it('is recorded', async () => {
-      const { serviceId, create, remove, activities } = await setUp()
-      await create('a')
+      const { admin, url, serviceId, remove, activities } = await setUp()
+      const body = { id: 'a', description: 'Production' }
+      assert.equal((await app().request('POST', url(), { key: admin, body })).status, 200)
       await remove('a')
       const row = (await activities())[1]!
       assert.equal(row.type, 'private_endpoint_deleted')
       assert.deepEqual(JSON.parse(row.target), { type: 'private_endpoint', id: 'a', serviceId })
-      assert.deepEqual(JSON.parse(row.changes), [{ field: 'privateEndpoint', from: { id: 'a' } }])
+      assert.deepEqual(JSON.parse(row.changes), [{ field: 'privateEndpoint', from: body }])
     })
 
     it('gives the same answer to a retry with the same idempotency key', async () => {

@@ -26,10 +26,11 @@ export const deletePrivateEndpoint = operation({
   async run({ sql, record }, { params }) {
     const { organizationId, serviceId, privateEndpointId: id } = params
     await loadService(sql, organizationId, serviceId)
-    if (!(await detachEndpoint(sql, { serviceId, organizationId, id }))) {
+    const description = await detachEndpoint(sql, { serviceId, organizationId, id })
+    if (description === undefined) {
       throw notFound(`private endpoint ${id} was not found in service ${serviceId}`)
     }
-    record({ type: 'private_endpoint', id, serviceId }, [{ field: 'privateEndpoint', from: { id } }])
+    record({ type: 'private_endpoint', id, serviceId }, [{ field: 'privateEndpoint', from: { id, description } }])
     return { result: null }
   },
 })

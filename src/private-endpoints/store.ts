@@ -26,12 +26,6 @@ const forgetUnusedStatement = statement<{ organizationId: string; id: string }>(
 const detachAllStatement = statement<{ serviceId: string; organizationId: string }>(
   'DELETE FROM service_private_endpoints WHERE service_id = :serviceId AND organization_id = :organizationId',
 )
-const forgetAllUnusedStatement = statement<{ organizationId: string }>(
-  `DELETE FROM private_endpoints WHERE organization_id = :organizationId AND NOT EXISTS (
-     SELECT 1 FROM service_private_endpoints AS attached
-     WHERE attached.organization_id = private_endpoints.organization_id
-       AND attached.endpoint_id = private_endpoints.id)`,
-)
 const isAttachedStatement = statement<
   { serviceId: string; organizationId: string; id: string },
   { endpoint_id: string }
@@ -44,18 +38,23 @@ const attachedIdsStatement = statement<{ serviceId: string; organizationId: stri
    WHERE service_id = :serviceId AND organization_id = :organizationId
    ORDER BY attached_at DESC, endpoint_id DESC LIMIT :limit`,
 )
+const countAttachedStatement = statement<{ serviceId: string; organizationId: string }, { attached: number }>(
+  `SELECT count(*) AS attached FROM service_private_endpoints
+   WHERE service_id = :serviceId AND organization_id = :organizationId`,
+)
+// An id has no white space. Of each service the index is read from its newest end, and no further than the limit.
 const attachedIdsOfPageStatement = statement<
   { organizationId: string; at: string; id: string; rows: number; limit: number },
-  { service_id: string; endpoint_id: string }
+  { service_id: string; ids: string | null }
 >(
-  `SELECT service_id, endpoint_id FROM (
-     SELECT attached.service_id, attached.endpoint_id, row_number() OVER (
-       PARTITION BY attached.service_id ORDER BY attached.attached_at DESC, attached.endpoint_id DESC) AS place
-     FROM (
-       SELECT id FROM services WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
-       ORDER BY created_at DESC, id DESC LIMIT :rows) AS page
-     JOIN service_private_endpoints AS attached ON attached.service_id = page.id) AS placed
-   WHERE place <= :limit ORDER BY service_id, place`,
+  `SELECT page.id AS service_id, (
+     SELECT string_agg(newest.endpoint_id, ' ' ORDER BY newest.attached_at DESC, newest.endpoint_id DESC) FROM (
+       SELECT attached.endpoint_id, attached.attached_at FROM service_private_endpoints AS attached
+       WHERE attached.service_id = page.id
+       ORDER BY attached.attached_at DESC, attached.endpoint_id DESC LIMIT :limit) AS newest) AS ids
+   FROM (
+     SELECT id FROM services WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
+     ORDER BY created_at DESC, id DESC LIMIT :rows) AS page`,
 )
 const listStatement = statement<
   { serviceId: string; organizationId: string; at: string; id: string; rows: number },
@@ -88,15 +87,19 @@ export async function attachEndpoint(
   return (await sql.run(attachStatement, attachment)) > 0
 }
 
-/** The endpoint leaves the organization with the last service that used it. False when it was not attached to this one. */
+/**
+ * The endpoint leaves the organization with the last service that used it. Returns the description that it has, or undefined
+ * when it was not attached to this service.
+ */
 export async function detachEndpoint(
   sql: Sql,
   attachment: { serviceId: string; organizationId: string; id: string },
-): Promise<boolean> {
+): Promise<string | undefined> {
   const { organizationId, id } = attachment
-  if ((await sql.run(detachStatement, attachment)) === 0) return false
+  if ((await sql.run(detachStatement, attachment)) === 0) return undefined
+  const { description } = (await sql.first(findDescriptionStatement, { organizationId, id }))!
   await sql.run(forgetUnusedStatement, { organizationId, id })
-  return true
+  return description
 }
 
 /** Takes everything from a service; what no other service uses leaves the organization. */
@@ -105,8 +108,9 @@ export async function detachAllEndpoints(
   service: { organizationId: string; serviceId: string },
 ): Promise<void> {
   const { organizationId, serviceId } = service
-  if ((await sql.run(detachAllStatement, { organizationId, serviceId })) === 0) return
-  await sql.run(forgetAllUnusedStatement, { organizationId })
+  const detached = await attachedIds(sql, service, Number.MAX_SAFE_INTEGER)
+  await sql.run(detachAllStatement, { organizationId, serviceId })
+  for (const id of detached) await sql.run(forgetUnusedStatement, { organizationId, id })
 }
 
 /** Whether the organization has an endpoint with this id. */
@@ -121,14 +125,29 @@ export async function isAttached(
   return (await sql.first(isAttachedStatement, attachment)) !== undefined
 }
 
-/** The newest first. */
-export async function attachedIds(
+async function attachedIds(
   sql: Sql,
   service: { organizationId: string; serviceId: string },
   limit: number,
 ): Promise<string[]> {
   const { organizationId, serviceId } = service
   return (await sql.all(attachedIdsStatement, { organizationId, serviceId, limit })).map(({ id }) => id)
+}
+
+/** What is attached to a service: all of it counted, and the newest by their ids, the newest first. */
+export interface Attachments {
+  newestIds: string[]
+  count: number
+}
+
+export async function findAttachments(
+  sql: Sql,
+  service: { organizationId: string; serviceId: string },
+  limit: number,
+): Promise<Attachments> {
+  const newestIds = await attachedIds(sql, service, limit)
+  if (newestIds.length < limit) return { newestIds, count: newestIds.length }
+  return { newestIds, count: (await sql.first(countAttachedStatement, service))!.attached }
 }
 
 /** For a page of the services of an organization: by service, the newest first, of each no more than the limit. */
@@ -139,13 +158,7 @@ export async function attachedIdsOfPage(
   limit: number,
 ): Promise<Map<string, string[]>> {
   const list = await sql.all(attachedIdsOfPageStatement, { organizationId, at, id, rows, limit })
-  const byService = new Map<string, string[]>()
-  for (const row of list) {
-    const ids = byService.get(row.service_id)
-    if (ids) ids.push(row.endpoint_id)
-    else byService.set(row.service_id, [row.endpoint_id])
-  }
-  return byService
+  return new Map(list.map((row) => [row.service_id, row.ids?.split(' ') ?? []]))
 }
 
 export async function listEndpoints(

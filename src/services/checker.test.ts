@@ -10,7 +10,7 @@ import { newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
 import { ServiceChecker, stateAfter } from './checker.ts'
 import { passwordPlace } from './service.ts'
-import { type CheckedState, insertService } from './store.ts'
+import { type CheckedState, dueOrganizations, insertService } from './store.ts'
 
 describe('stateAfter', () => {
   const unknown: CheckedState = { state: 'provisioning', stateReason: null, engineVersion: null, failedChecks: 0 }
@@ -246,6 +246,82 @@ onBothDatabases('ServiceChecker', (app) => {
     await round(checker)
     assert.equal(most, 8)
     assert.equal(checked, 30)
+    await checker.stop()
+  })
+
+  it('checks two services of an organization at once: its silent hosts do not hold up the others', async () => {
+    const { organizationId } = await app().addOrganization()
+    for (let index = 0; index < 10; index++) {
+      await addService('opens', `http://silent-${index}.example:8123`, organizationId)
+    }
+    for (let index = 0; index < 12; index++) await addService('opens', `http://quick-${index}.example:8123`)
+    const seen: string[] = []
+    const waiting: (() => void)[] = []
+    let speaks = false
+    const checker = makeChecker(async (host) => {
+      seen.push(host)
+      if (host.startsWith('silent') && !speaks) await new Promise<void>((done) => waiting.push(done))
+      return { failure: 'unreachable', reason: 'x' }
+    })
+    await sleep(1)
+    checker.poke()
+    const started = Date.now()
+    const seenOf = (kind: string) => seen.filter((host) => host.startsWith(kind)).length
+    while (seenOf('quick') < 12 && Date.now() - started < 5000) await sleep(5)
+    assert.equal(seenOf('quick'), 12)
+    assert.equal(seenOf('silent'), 2)
+    speaks = true
+    for (const done of waiting) done()
+    await checker.settled()
+    assert.equal(new Set(seen).size, 22)
+    assert.equal(seen.length, 22)
+    await checker.stop()
+  })
+
+  it('serves the organizations in turn', async () => {
+    const organizations: string[] = []
+    for (let index = 0; index < 12; index++) {
+      const { organizationId } = await app().addOrganization()
+      organizations.push(organizationId)
+      for (const nth of [1, 2, 3, 4]) await addService('opens', `http://${nth}.of-${index}.example`, organizationId)
+    }
+    const seen: string[] = []
+    const checker = makeChecker(async (host) => {
+      seen.push(host.split('.')[1]!)
+      await sleep(1)
+      return { failure: 'unreachable', reason: 'x' }
+    })
+    await round(checker)
+    assert.equal(seen.length, 48)
+    const place = (organization: string, nth: number) =>
+      seen.flatMap((name, index) => (name === organization ? [index] : []))[nth - 1]!
+    const names = organizations.map((_, index) => `of-${index}`)
+    const lastToBegin = Math.max(...names.map((name) => place(name, 1)))
+    for (const name of names) assert.ok(place(name, 3) > lastToBegin, seen.join(' '))
+    await checker.stop()
+  })
+
+  it('finds the organizations after the last that was served, then the others', async () => {
+    const ids: string[] = []
+    for (let index = 0; index < 4; index++) ids.push((await addService()).organizationId)
+    await addService('opens', engine.url, ids[0])
+    const [first, second, third, fourth] = ids.toSorted()
+    const now = new Date().toISOString()
+    const ask = async (after: string, limit: number) => [
+      ...(await dueOrganizations(app().sql, { now, after, limit })).keys(),
+    ]
+    assert.deepEqual(await ask('', 10), [first, second, third, fourth])
+    assert.deepEqual(await ask(second!, 10), [third, fourth, first, second])
+    assert.deepEqual(await ask(second!, 3), [third, fourth, first])
+    assert.deepEqual(await ask(first!, 2), [second, third])
+    const due = await dueOrganizations(app().sql, { now, after: fourth!, limit: 10 })
+    assert.deepEqual(
+      ids.map((id) => due.get(id)),
+      [2, 1, 1, 1],
+    )
+    const checker = makeChecker()
+    await round(checker)
+    assert.deepEqual(await ask('', 10), [])
     await checker.stop()
   })
 

@@ -17,6 +17,8 @@ import {
 const checkEveryMs = 30_000
 const lookEveryMs = 1_000
 const maxConcurrentChecks = 8
+/** So that the silent hosts of one organization do not hold up the others. */
+const maxConcurrentChecksOfOrganization = 2
 /** So many failed checks in a row, and a service that was running is not any more. */
 const failedChecksToFail = 3
 
@@ -33,7 +35,9 @@ export interface CheckerParts {
 export class ServiceChecker {
   readonly #parts: CheckerParts
   readonly #stopping = new AbortController()
-  readonly #underWay = new Set<Promise<void>>()
+  /** With the organization that each is for. */
+  readonly #underWay = new Map<Promise<void>, string>()
+  #lastServed = ''
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
@@ -65,7 +69,7 @@ export class ServiceChecker {
 
   /** Resolves when nothing is due any more and nothing is being checked. */
   async settled(): Promise<void> {
-    while (this.#looking || this.#underWay.size > 0) await Promise.all([this.#looking, ...this.#underWay])
+    while (this.#looking || this.#underWay.size > 0) await Promise.all([this.#looking, ...this.#underWay.keys()])
   }
 
   /** Breaks off what is under way; what it would have found is found by the next one who looks. */
@@ -77,14 +81,15 @@ export class ServiceChecker {
 
   async #look(): Promise<void> {
     try {
-      const free = maxConcurrentChecks - this.#underWay.size
-      if (free <= 0) return
+      if (this.#underWay.size >= maxConcurrentChecks) return
       const nowMs = Date.now()
       const now = new Date(nowMs).toISOString()
       const nextCheckAt = new Date(nowMs + checkEveryMs).toISOString()
-      const due = await dueOrganizations(this.#parts.reader, now, free)
+      // As many organizations as can have checks under way, and as many again as there may be room for.
+      const limit = 2 * maxConcurrentChecks
+      const due = await dueOrganizations(this.#parts.reader, { now, after: this.#lastServed, limit })
       if (this.#stopping.signal.aborted) return
-      const claims = [...due].map(async ([organizationId, limit]) => {
+      const claims = [...this.#shareOut(due)].map(async ([organizationId, limit]) => {
         const claimed = await this.#parts.claim({ organizationId, now, nextCheckAt, limit })
         for (const service of claimed) this.#begin(service)
       })
@@ -97,6 +102,23 @@ export class ServiceChecker {
     }
   }
 
+  /** How many services of each organization to check: one of each in turn, as long as there is room. */
+  #shareOut(due: Map<string, number>): Map<string, number> {
+    const underWay = [...this.#underWay.values()]
+    const shares = new Map<string, number>()
+    let free = maxConcurrentChecks - underWay.length
+    for (let round = 1; round <= maxConcurrentChecksOfOrganization; round++) {
+      for (const [id, count] of due) {
+        const has = underWay.filter((organizationId) => organizationId === id).length
+        if (free === 0 || count < round || has + round > maxConcurrentChecksOfOrganization) continue
+        shares.set(id, round)
+        this.#lastServed = id
+        free--
+      }
+    }
+    return shares
+  }
+
   #begin(service: ClaimedService): void {
     const check = this.#check(service)
       .catch((error: unknown) => this.#warn('the check of a service failed', error))
@@ -105,7 +127,7 @@ export class ServiceChecker {
         // There may be more that are due than there was room for.
         this.poke()
       })
-    this.#underWay.add(check)
+    this.#underWay.set(check, service.organizationId)
   }
 
   async #check(service: ClaimedService): Promise<void> {

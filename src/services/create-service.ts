@@ -1,17 +1,10 @@
 import { operation } from '../http/operation.ts'
 import { newId } from '../lib/id.ts'
+import { completeIpAccessList, ipAccessProblems } from '../lib/ip-access.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
-import {
-  ipAccessProblems,
-  passwordPlace,
-  readEndpointUrl,
-  Service,
-  ServiceCreate,
-  serviceExample,
-  showService,
-} from './service.ts'
+import { passwordPlace, readEndpointUrl, Service, ServiceCreate, serviceExample, showService } from './service.ts'
 import { findService, insertService } from './store.ts'
 
 export const createService = operation({
@@ -48,7 +41,7 @@ export const createService = operation({
   },
   async run({ sql, vault, now, record }, { params: { organizationId }, body }) {
     const { name, provider, region } = body
-    const ipAccessList = (body.ipAccessList ?? []).map(({ source, description = '' }) => ({ source, description }))
+    const ipAccessList = completeIpAccessList(body.ipAccessList ?? [])
     const problems: FieldProblem[] = ipAccessProblems(ipAccessList, 'ipAccessList')
     const address = readEndpointUrl(body.endpoint.url, problems)
     if (!address || problems.length > 0) throw invalidBody(problems)

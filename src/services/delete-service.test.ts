@@ -47,6 +47,23 @@ onBothDatabases('deleteService', (app) => {
     assert.equal((await remove()).status, 404)
   })
 
+  it('leaves alone what was not attached to it', async () => {
+    const { organizationId, attach, remove } = await setUp()
+    await attach('own')
+    await app().query(
+      `INSERT INTO private_endpoints (organization_id, id, description, created_at)
+       VALUES ('${organizationId}', 'unused', '', '2026-01-01T00:00:00.000Z')`,
+    )
+    assert.equal((await remove()).status, 200)
+    const rows = await app().query<{ id: string }>(
+      `SELECT id FROM private_endpoints WHERE organization_id = '${organizationId}'`,
+    )
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      ['unused'],
+    )
+  })
+
   it('keeps If-Match', async () => {
     const { attach, remove, get } = await setUp()
     const etag = String((await get()).headers.etag)

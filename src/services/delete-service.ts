@@ -1,8 +1,8 @@
 import { NoResult, operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
-import { attachedIds, detachAllEndpoints } from '../private-endpoints/store.ts'
-import { loadService, maxShownEndpoints, ServicePath, versionOf } from './service.ts'
+import { detachAllEndpoints } from '../private-endpoints/store.ts'
+import { loadAttachments, loadService, ServicePath, versionOf } from './service.ts'
 import { countPipes, deleteServiceRow } from './store.ts'
 
 export const deleteService = operation({
@@ -24,7 +24,7 @@ export const deleteService = operation({
   async run({ sql, requireVersion, record }, { params }) {
     const { organizationId, serviceId } = params
     const service = await loadService(sql, organizationId, serviceId)
-    requireVersion(versionOf(service, await attachedIds(sql, params, maxShownEndpoints)))
+    requireVersion(versionOf(service, await loadAttachments(sql, service)))
     const pipes = await countPipes(sql, organizationId, serviceId)
     if (pipes > 0) {
       throw new Problem(

@@ -69,4 +69,29 @@ onBothDatabases('getService', (app) => {
       }
     })
   })
+
+  it('has another ETag when one of more private endpoints than it shows is detached', async () => {
+    const { organizationId, admin, serviceId } = await app().addOrganization()
+    const url = `/v1/organizations/${organizationId}/services/${serviceId}`
+    const ids = Array.from({ length: 1002 }, (_, index) => `e-${1000 + index}`)
+    const at = (id: string) => `2026-01-01T00:00:0${id[2]}.${id.slice(3)}Z`
+    await app().query(
+      `INSERT INTO private_endpoints (organization_id, id, description, created_at)
+       VALUES ${ids.map((id) => `('${organizationId}', '${id}', '', '${at(id)}')`).join()}`,
+    )
+    await app().query(
+      `INSERT INTO service_private_endpoints (service_id, organization_id, endpoint_id, attached_at)
+       VALUES ${ids.map((id) => `('${serviceId}', '${organizationId}', '${id}', '${at(id)}')`).join()}`,
+    )
+    const get = () => app().request('GET', url, { key: admin })
+    const before = await get()
+    assert.deepEqual(before.body.result.privateEndpointIds, ids.slice(2).reverse())
+    const removed = await app().request('DELETE', `${url}/privateEndpoint/${ids[0]}`, { key: admin })
+    assert.equal(removed.status, 200)
+    const after = await get()
+    assert.deepEqual(after.body.result, before.body.result)
+    assert.notEqual(after.headers.etag, before.headers.etag)
+    const headers = { 'if-match': String(before.headers.etag) }
+    assert.equal((await app().request('PATCH', url, { key: admin, body: { name: 'x' }, headers })).status, 412)
+  })
 })

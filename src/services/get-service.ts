@@ -1,9 +1,8 @@
 import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
-import { attachedIds } from '../private-endpoints/store.ts'
 import {
+  loadAttachments,
   loadService,
-  maxShownEndpoints,
   Service,
   ServicePath,
   serviceExample,
@@ -27,7 +26,7 @@ export const getService = operation({
   example: { summary: 'A running engine', result: serviceExample },
   async run({ sql }, { params }) {
     const service = await loadService(sql, params.organizationId, params.serviceId)
-    const privateEndpointIds = await attachedIds(sql, params, maxShownEndpoints)
-    return { result: showService(service, privateEndpointIds), version: versionOf(service, privateEndpointIds) }
+    const attached = await loadAttachments(sql, service)
+    return { result: showService(service, attached.newestIds), version: versionOf(service, attached) }
   },
 })

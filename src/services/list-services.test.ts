@@ -51,6 +51,34 @@ onBothDatabases('listServices', (app) => {
     assert.deepEqual(seen, listed)
   })
 
+  it('shows of each service the newest ten private endpoints, and no other organization', async () => {
+    const { organizationId, admin, serviceId } = await app().addOrganization()
+    const url = `/v1/organizations/${organizationId}/services`
+    const secondId = await app().addService(organizationId)
+    const other = await app().addOrganization()
+    const attach = async (service: string, id: string, key = admin, services = url) => {
+      const { status } = await app().request('POST', `${services}/${service}/privateEndpoint`, { key, body: { id } })
+      assert.equal(status, 200)
+    }
+    for (let index = 10; index < 22; index++) await attach(serviceId, `e-${index}`)
+    for (let index = 15; index < 25; index++) await attach(secondId, `e-${index}`)
+    await attach(other.serviceId, 'theirs', other.admin, `/v1/organizations/${other.organizationId}/services`)
+    const { body } = await app().request('GET', url, { key: admin })
+    const shown = new Map<string, string[]>(
+      body.result.map(({ id, privateEndpointIds }: { id: string; privateEndpointIds: string[] }) => [
+        id,
+        privateEndpointIds,
+      ]),
+    )
+    const of = async (service: string): Promise<string[]> =>
+      (await app().request('GET', `${url}/${service}`, { key: admin })).body.result.privateEndpointIds
+    assert.equal((await of(serviceId)).length, 12)
+    assert.deepEqual(shown.get(serviceId), (await of(serviceId)).slice(0, 10))
+    assert.equal((await of(secondId)).length, 10)
+    assert.deepEqual(shown.get(secondId), await of(secondId))
+    assert.equal(shown.size, 2)
+  })
+
   it('refuses a limit out of bounds and a made-up cursor', async () => {
     for (const query of ['limit=0', 'limit=1001', 'limit=a', 'cursor=x', 'offset=1']) {
       const { status } = await app().request(

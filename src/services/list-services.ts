@@ -3,7 +3,7 @@ import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { attachedIdsOfPage } from '../private-endpoints/store.ts'
-import { maxShownEndpoints, Service, serviceExample, showService } from './service.ts'
+import { maxListedEndpoints, Service, serviceExample, showService } from './service.ts'
 import { listServices as listStored } from './store.ts'
 
 export const listServices = operation({
@@ -12,7 +12,9 @@ export const listServices = operation({
   path: '/v1/organizations/{organizationId}/services',
   tag: 'Service',
   summary: 'List services',
-  description: 'The services of the organization with their present state, the newest first.',
+  description:
+    'The services of the organization with their present state, the newest first. Of the private endpoints of each, the ids ' +
+    'of the newest 10.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: PageQuery,
@@ -23,7 +25,7 @@ export const listServices = operation({
     const page = readPage(query)
     const services = await listStored(sql, organizationId, page)
     const { rows, ...next } = pageOf(page, services, ({ createdAt, id }) => [createdAt, id])
-    const attached = await attachedIdsOfPage(sql, organizationId, page, maxShownEndpoints)
+    const attached = await attachedIdsOfPage(sql, organizationId, page, maxListedEndpoints)
     return { result: rows.map((service) => showService(service, attached.get(service.id) ?? [])), ...next }
   },
 })

@@ -2,13 +2,13 @@
 // (checker.ts), never what somebody wishes.
 import { hash } from 'node:crypto'
 import type { Sql } from '../database/sql.ts'
-import { IpAccess } from '../keys/ip-access.ts'
 import { hostInUrl, isHost } from '../lib/host.ts'
-import { ipRangeProblem, maxIpRangeLength } from '../lib/ip-range.ts'
+import { IpAccess, IpSource, ipAccessListOf, maxIpAccessEntries } from '../lib/ip-access.ts'
 import { type FieldProblem, notFound } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import type { Place } from '../lib/vault.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
+import { type Attachments, findAttachments } from '../private-endpoints/store.ts'
 import { findService } from './store.ts'
 
 export const ServicePath = { ...OrganizationPath, serviceId: idParameter('A service of the organization.') }
@@ -55,23 +55,9 @@ const Password = Type.String({
   description: 'The password of the user; may be empty. It is stored sealed and never shown.',
 })
 
-const IpSource = Type.String({
-  minLength: 1,
-  maxLength: maxIpRangeLength,
-  description: 'An IP address, or a range in CIDR notation such as `10.0.0.0/8`.',
-})
-const IpAccessToAdd = Type.Object(
-  {
-    source: IpSource,
-    description: Type.Optional(Type.String({ maxLength: 255, default: '', description: 'What the address is.' })),
-  },
-  { additionalProperties: false },
-)
-
-/** The most entries of one access list. */
-export const maxIpAccessEntries = 100
-/** The most private endpoint ids that a service shows. */
+/** The most private endpoint ids that a service shows, and that it shows in a list of services. */
 export const maxShownEndpoints = 1000
+export const maxListedEndpoints = 10
 
 const PrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: maxShownEndpoints })
 
@@ -103,7 +89,8 @@ export const Service = Type.Object(
     privateEndpointIds: {
       ...PrivateEndpointIds,
       description:
-        'The private endpoints attached to the service, the newest first, at most 1000; `listPrivateEndpoints` has them all.',
+        'The private endpoints attached to the service, the newest first: at most 1000, in a list of services at most 10. ' +
+        '`listPrivateEndpoints` has them all.',
     },
     ipAccessList: Type.Array(IpAccess, { description: 'From where the engine may be used; empty: from everywhere.' }),
     createdAt: Type.String({ format: 'date-time' }),
@@ -122,8 +109,7 @@ export const ServiceCreate = Type.Object(
       { additionalProperties: false, description: 'Where the engine is, and how to sign in.' },
     ),
     ipAccessList: Type.Optional(
-      Type.Array(IpAccessToAdd, {
-        maxItems: maxIpAccessEntries,
+      ipAccessListOf({
         default: [],
         description: 'From where the engine may be used; empty: from everywhere. Each source once.',
       }),
@@ -137,13 +123,20 @@ const endpointIdsToChange = (description: string) =>
     Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 100, uniqueItems: true, description }),
   )
 
+const ignored = 'Ignored: it changes by itself with the checks of the engine.'
+
 export const ServicePatch = Type.Object(
   {
     name: Type.Optional(ServiceName),
     endpoint: Type.Optional(
       Type.Object(
         { url: Type.Optional(EndpointUrl), username: Type.Optional(Username), password: Type.Optional(Password) },
-        { additionalProperties: false, description: 'What is left out stays: a new password keeps URL and user name.' },
+        {
+          additionalProperties: false,
+          description:
+            'What is left out stays: a new password keeps URL and user name. With another protocol, host or port the ' +
+            'password must be sent too.',
+        },
       ),
     ),
     privateEndpointIds: Type.Optional(
@@ -155,7 +148,7 @@ export const ServicePatch = Type.Object(
           },
           { additionalProperties: false },
         ),
-        { ...PrivateEndpointIds, description: 'The present list, sent back unchanged.' },
+        { ...PrivateEndpointIds, description: 'The present list as it was read, sent back unchanged.' },
       ]),
     ),
     ipAccessList: Type.Optional(
@@ -163,26 +156,26 @@ export const ServicePatch = Type.Object(
         Type.Object(
           {
             add: Type.Optional(
-              Type.Array(IpAccessToAdd, {
-                maxItems: maxIpAccessEntries,
-                description: 'Let these in too; a source that the list has gets the new description.',
+              ipAccessListOf({
+                description: 'Let these in too, each once; a source that the list has gets the new description.',
               }),
             ),
             remove: Type.Optional(
               Type.Array(Type.Object({ source: IpSource }, { additionalProperties: false }), {
                 maxItems: maxIpAccessEntries,
-                description: 'Take these out; the list must have them.',
+                description: 'Take these out, each once; the list must have them.',
               }),
             ),
           },
           { additionalProperties: false },
         ),
-        Type.Array(IpAccessToAdd, {
-          maxItems: maxIpAccessEntries,
-          description: 'The present list, sent back unchanged.',
-        }),
+        ipAccessListOf({ description: 'The present list, sent back unchanged.' }),
       ]),
     ),
+    // A service that was read, edited and is sent back as a whole may have been checked meanwhile.
+    state: Type.Optional({ ...ServiceState, description: ignored }),
+    stateReason: Type.Optional(nullable(Type.String({ maxLength: 1000, description: ignored }))),
+    engineVersion: Type.Optional(nullable(Type.String({ maxLength: 255, description: ignored }))),
   },
   { $id: 'ServicePatch', additionalProperties: false },
 )
@@ -246,8 +239,16 @@ function provisioningReason({ endpoint }: StoredService): string {
 }
 
 /** Changes with everything about the service that can be changed, also with what is attached to it; not with its state. */
-export function versionOf(service: StoredService, privateEndpointIds: string[]): string {
-  return `${service.version}.${hash('sha256', privateEndpointIds.join('\n'), 'hex').slice(0, 12)}`
+export function versionOf(service: StoredService, { newestIds, count }: Attachments): string {
+  return `${service.version}.${hash('sha256', [count, ...newestIds].join('\n'), 'hex').slice(0, 12)}`
+}
+
+/** What is attached to the service, with as many ids as it shows. */
+export async function loadAttachments(
+  sql: Sql,
+  { id: serviceId, organizationId }: StoredService,
+): Promise<Attachments> {
+  return findAttachments(sql, { serviceId, organizationId }, maxShownEndpoints)
 }
 
 export interface EndpointAddress {
@@ -276,25 +277,11 @@ export function readEndpointUrl(text: string, problems: FieldProblem[]): Endpoin
   if (!address) {
     const path = 'endpoint.url'
     const rule = 'must be an http or https URL of a host, such as https://clickhouse.example.com:8443'
-    // A URL with a user in it may have a password too, which is not to be repeated.
-    const told = text.includes('@') ? ', without user name and password' : `, not ${JSON.stringify(text)}`
+    // A URL with a user or a query in it may have a password too, which is not to be repeated.
+    const told = /[@?]/.test(text) ? ', without user name and password' : `, not ${JSON.stringify(text)}`
     problems.push({ path, detail: `${path} ${rule}${told}` })
   }
   return address
-}
-
-/** What is wrong with entries that are to be added to an access list. */
-export function ipAccessProblems(entries: { source: string }[], path: string): FieldProblem[] {
-  const seen = new Set<string>()
-  return entries.flatMap(({ source }, index) => {
-    const at = `${path}[${index}].source`
-    const problem = ipRangeProblem(at, source)
-    if (problem) return [problem]
-    if (seen.has(source))
-      return [{ path: at, detail: `${at} repeats ${JSON.stringify(source)}; send each source once` }]
-    seen.add(source)
-    return []
-  })
 }
 
 /** Where the password of a service is sealed for. */

@@ -1,5 +1,5 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { IpAccess } from '../keys/ip-access.ts'
+import type { IpAccess } from '../lib/ip-access.ts'
 import type { Page } from '../lib/page.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import type { Provider, ServiceState, StoredService } from './service.ts'
@@ -172,9 +172,13 @@ interface DueRow {
   failed_checks: number
 }
 
-const dueOrganizationsStatement = statement<{ now: string; limit: number }, { organization_id: string }>(
-  `SELECT organization_id FROM services WHERE endpoint_url IS NOT NULL AND next_check_at <= :now
-   ORDER BY next_check_at LIMIT :limit`,
+const dueOrganizationsStatement = statement<
+  { now: string; after: string; limit: number },
+  { organization_id: string; due: number }
+>(
+  `SELECT organization_id, count(*) AS due FROM services
+   WHERE endpoint_url IS NOT NULL AND next_check_at <= :now AND organization_id > :after
+   GROUP BY organization_id ORDER BY organization_id LIMIT :limit`,
 )
 const dueStatement = statement<{ organizationId: string; now: string; limit: number }, DueRow>(
   `SELECT id, version, endpoint_url, endpoint_username, endpoint_password, state, state_reason, engine_version,
@@ -219,13 +223,19 @@ export interface ClaimedService {
   known: CheckedState
 }
 
-/** Of the services that are due to be checked, the longest due first and no more than the limit: how many an organization has. */
-export async function dueOrganizations(sql: Sql, now: string, limit: number): Promise<Map<string, number>> {
-  const due = new Map<string, number>()
-  for (const { organization_id: id } of await sql.all(dueOrganizationsStatement, { now, limit })) {
-    due.set(id, (due.get(id) ?? 0) + 1)
+/**
+ * The organizations that have services due to be checked, and how many: in the order of their ids, from the one after the given
+ * one on and then from the first, so that going on after the last that was served serves them all in turn.
+ */
+export async function dueOrganizations(
+  sql: Sql,
+  { now, after, limit }: { now: string; after: string; limit: number },
+): Promise<Map<string, number>> {
+  const rows = await sql.all(dueOrganizationsStatement, { now, after, limit })
+  if (rows.length < limit && after !== '') {
+    rows.push(...(await sql.all(dueOrganizationsStatement, { now, after: '', limit: limit - rows.length })))
   }
-  return due
+  return new Map(rows.map(({ organization_id: id, due }) => [id, due]))
 }
 
 export interface ServiceClaim {

@@ -94,11 +94,11 @@ onBothDatabases('updateService', (app) => {
       const second = await patch({ endpoint: { username: 'other' } })
       assert.deepEqual(second.body.result.endpoints, [{ ...endpoint, username: 'other' }])
       assert.equal(await password(), 'second-secret')
-      const third = await patch({ endpoint: { url: 'http://Elsewhere.example' } })
+      const third = await patch({ endpoint: { url: 'http://Elsewhere.example', password: 'third-secret' } })
       assert.deepEqual(third.body.result.endpoints, [
         { protocol: 'http', host: 'elsewhere.example', port: 8123, username: 'other' },
       ])
-      assert.equal(await password(), 'second-secret')
+      assert.equal(await password(), 'third-secret')
       const fourth = await patch({ endpoint: { password: '' } })
       assert.equal(fourth.status, 200)
       assert.equal(await password(), '')
@@ -107,7 +107,10 @@ onBothDatabases('updateService', (app) => {
         [
           [{ field: 'endpoint.password', to: 'changed' }],
           [{ field: 'endpoint.username', from: 'penstock', to: 'other' }],
-          [{ field: 'endpoint.url', from: 'https://clickhouse.example:8443', to: 'http://elsewhere.example:8123' }],
+          [
+            { field: 'endpoint.url', from: 'https://clickhouse.example:8443', to: 'http://elsewhere.example:8123' },
+            { field: 'endpoint.password', to: 'changed' },
+          ],
           [{ field: 'endpoint.password', to: 'changed' }],
         ],
       )
@@ -119,7 +122,7 @@ onBothDatabases('updateService', (app) => {
       const signedIn = (await patch({ endpoint: { password: 'x' } })).body.result
       assert.deepEqual([signedIn.state, signedIn.engineVersion], ['provisioning', '26.5.1.882'])
       assert.equal(signedIn.stateReason, 'the engine has not been checked yet')
-      const moved = (await patch({ endpoint: { url: 'http://elsewhere.example' } })).body.result
+      const moved = (await patch({ endpoint: { url: 'http://elsewhere.example', password: 'x' } })).body.result
       assert.deepEqual([moved.state, moved.engineVersion], ['provisioning', null])
     })
 
@@ -216,6 +219,38 @@ onBothDatabases('updateService', (app) => {
       assert.equal((await activities()).length, 1)
     })
 
+    it('takes back a whole service that was checked meanwhile', async () => {
+      const { patch, get, row, serviceId, activities } = await setUp()
+      const read = (await get()).body.result
+      await app().query(
+        `UPDATE services SET state = 'degraded', state_reason = 'late', engine_version = '26.6' WHERE id = '${serviceId}'`,
+      )
+      const { status, body, text } = await patch({ ...read, name: 'renamed' })
+      assert.equal(status, 200, text)
+      const checked = { state: 'degraded', stateReason: 'late', engineVersion: '26.6' }
+      assert.deepEqual(body.result, { ...read, name: 'renamed', ...checked })
+      const running = await patch({ name: 'x', state: 'running', stateReason: null, engineVersion: null })
+      assert.deepEqual(running.body.result, { ...body.result, name: 'x' })
+      assert.equal((await row()).state, 'degraded')
+      assert.deepEqual(
+        (await activities()).map(({ changes }) => changes.map(({ field }: { field: string }) => field)),
+        [['name'], ['name']],
+      )
+    })
+
+    it('takes back a service as a list shows it, with the newest of its private endpoints', async () => {
+      const { organizationId, admin, serviceId, attach, patch, get } = await setUp()
+      for (let index = 0; index < 11; index++) await attach(`e-${index}`)
+      const list = await app().request('GET', `/v1/organizations/${organizationId}/services`, { key: admin })
+      const listed = list.body.result.find(({ id }: { id: string }) => id === serviceId)
+      assert.equal(listed.privateEndpointIds.length, 10)
+      const { status, body } = await patch({ ...listed, name: 'renamed' })
+      assert.equal(status, 200)
+      assert.equal(body.result.privateEndpointIds.length, 11)
+      assert.deepEqual((await get()).body.result, body.result)
+      assert.equal((await patch({ privateEndpointIds: listed.privateEndpointIds.slice(1) })).status, 400)
+    })
+
     it('merges two changes that come at once', async () => {
       const { patch, get, activities } = await setUp()
       const answers = await Promise.all([
@@ -249,7 +284,13 @@ onBothDatabases('updateService', (app) => {
     it('refuses a body with nothing to update', async () => {
       const context = await setUp()
       const before = await context.get()
-      for (const body of [{}, { endpoint: {} }, { ipAccessList: {} }, { privateEndpointIds: {} }]) {
+      for (const body of [
+        {},
+        { endpoint: {} },
+        { ipAccessList: {} },
+        { privateEndpointIds: {} },
+        { state: 'stopped', stateReason: null, engineVersion: '1' },
+      ]) {
         const { status, body: answer } = await context.patch(body, { headers: { accept: 'application/problem+json' } })
         assert.equal(status, 400)
         assert.equal(answer.code, 'nothing_to_update', JSON.stringify(body))
@@ -276,7 +317,8 @@ onBothDatabases('updateService', (app) => {
         [{ region: 'us-east-1' }, 'region cannot be changed (it is "eu-west-1")'],
         [{ id: nobody }, 'id cannot be changed'],
         [{ createdAt: '2026-01-01T00:00:00.000Z' }, 'createdAt cannot be changed'],
-        [{ state: 'stopped' }, 'state cannot be changed (it is "running")'],
+        [{ state: 'asleep' }, 'state must be one of'],
+        [{ engineVersion: 26 }, 'engineVersion must be'],
         [{ endpoints: [] }, 'endpoints cannot be changed'],
         [{ colour: 'red' }, 'colour is not a known field'],
         [{ ipAccessList: null }, 'ipAccessList must be an object or a list, not null'],
@@ -284,6 +326,10 @@ onBothDatabases('updateService', (app) => {
         [{ ipAccessList: { add: [{ source: 'x' }] } }, 'ipAccessList.add[0].source must be an IP address or a range'],
         [{ ipAccessList: { add: [entry(1), entry(1)] } }, 'ipAccessList.add[1].source repeats "192.0.2.1"'],
         [{ ipAccessList: { remove: [entry(1)] } }, 'ipAccessList.remove[0].source is not in the list: "192.0.2.1"'],
+        [
+          { ipAccessList: { remove: [{ source: '10.0.0.0/8' }, { source: '10.1.0.0/8' }] } },
+          'ipAccessList.remove[1].source repeats "10.1.0.0/8"; send each source once',
+        ],
         [
           { ipAccessList: { add: [{ source: '10.0.0.0/8' }], remove: [{ source: '10.0.0.0/8' }] } },
           'ipAccessList.remove[0].source is also in ipAccessList.add: "10.0.0.0/8"',
@@ -341,6 +387,36 @@ onBothDatabases('updateService', (app) => {
         body.error,
         'BAD_REQUEST: endpoint.url is required: the service has no endpoint yet; endpoint.username is required: the service has no endpoint yet',
       )
+    })
+
+    it('wants the password with another protocol, host or port, so that the stored one goes nowhere else', async () => {
+      const context = await setUp()
+      const { patch, get, password } = context
+      const before = await get()
+      for (const url of [
+        'http://clickhouse.example:8443',
+        'https://clickhouse.example.net:8443',
+        'https://clickhouse.example:8444',
+      ]) {
+        for (const more of [{}, { username: 'other' }]) {
+          const { status, body } = await patch(
+            { name: 'x', endpoint: { url, ...more } },
+            { headers: { accept: 'application/problem+json' } },
+          )
+          assert.equal(status, 400, url)
+          assert.equal(body.code, 'invalid_body')
+          assert.deepEqual(body.errors, [
+            {
+              pointer: '#/endpoint/password',
+              detail:
+                'endpoint.password is required with another protocol, host or port: ' +
+                'the stored password is only for https://clickhouse.example:8443',
+            },
+          ])
+        }
+      }
+      await assertUntouched(context, before)
+      assert.equal(await password(), 'first-secret')
     })
 
     it('knows no endpoint of another organization', async () => {

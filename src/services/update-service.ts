@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from '../database/sql.ts'
 import { type Change, operation } from '../http/operation.ts'
-import { differences, hasValue } from '../lib/merge-patch.ts'
-import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
+import { changeIpAccessList, completeIpAccessList } from '../lib/ip-access.ts'
+import { differences, hasValue, requireSomething } from '../lib/merge-patch.ts'
+import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
-import { attachEndpoint, attachedIds, detachEndpoint, isAttached, isRegistered } from '../private-endpoints/store.ts'
+import { attachEndpoint, detachEndpoint, isAttached, isRegistered } from '../private-endpoints/store.ts'
 import {
-  ipAccessProblems,
+  loadAttachments,
   loadService,
-  maxIpAccessEntries,
-  maxShownEndpoints,
+  maxListedEndpoints,
   passwordPlace,
   readEndpointUrl,
   Service,
@@ -32,8 +32,10 @@ export const updateService = operation({
   description:
     'Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. ' +
     '`privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be ' +
-    'sent back unchanged. A password that is sent counts as a change, whatever it was before. The engine is checked at once; ' +
-    'with another endpoint the state is `provisioning` until then.',
+    'sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is ' +
+    'stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The ' +
+    'engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and ' +
+    '`engineVersion` change by themselves and are ignored.',
   access: 'admin',
   activity: 'service_updated',
   versioned: true,
@@ -43,7 +45,7 @@ export const updateService = operation({
     shape: Service,
     current: async ({ sql }, params) => {
       const service = await findService(sql, params.organizationId, params.serviceId)
-      return service && showService(service, await attachedIds(sql, params, maxShownEndpoints))
+      return service && showService(service, (await loadAttachments(sql, service)).newestIds)
     },
   },
   result: Service,
@@ -71,29 +73,27 @@ export const updateService = operation({
   async run({ sql, vault, now, requireVersion, record }, { params, body }) {
     const { organizationId, serviceId } = params
     const service = await loadService(sql, organizationId, serviceId)
-    const attached = await attachedIds(sql, params, maxShownEndpoints)
+    const attached = await loadAttachments(sql, service)
     requireVersion(versionOf(service, attached))
-    if (!hasValue(body)) {
-      throw new Problem(
-        'nothing_to_update',
-        'the body has nothing to update; send at least one field that may be changed',
-      )
-    }
+    const { state: _state, stateReason: _reason, engineVersion: _version, ...patch } = body
+    requireSomething(patch)
 
     const problems: FieldProblem[] = []
-    const endpoint = mergeEndpoint(service, body, vault, problems)
-    const ipAccessList = mergeIpAccess(service, body, problems)
-    const endpointIds = await endpointChanges(sql, service, attached, body, problems)
+    const endpoint = mergeEndpoint(service, patch, vault, problems)
+    const ipAccessList = mergeIpAccess(service, patch, problems)
+    const endpointIds = await endpointChanges(sql, service, attached.newestIds, patch, problems)
     if (problems.length > 0) throw invalidBody(problems)
 
-    const updated: StoredService = { ...service, name: body.name ?? service.name, endpoint, ipAccessList }
+    const updated: StoredService = { ...service, name: patch.name ?? service.name, endpoint, ipAccessList }
     const changes: Change[] = [
       ...differences(recorded(service), recorded(updated)),
-      ...(body.endpoint?.password === undefined ? [] : [{ field: 'endpoint.password', to: 'changed' }]),
+      ...(patch.endpoint?.password === undefined ? [] : [{ field: 'endpoint.password', to: 'changed' }]),
       ...endpointIds.remove.map((id) => ({ field: 'privateEndpointIds', from: id })),
       ...endpointIds.add.map((id) => ({ field: 'privateEndpointIds', to: id })),
     ]
-    if (changes.length === 0) return { result: showService(service, attached), version: versionOf(service, attached) }
+    if (changes.length === 0) {
+      return { result: showService(service, attached.newestIds), version: versionOf(service, attached) }
+    }
 
     for (const id of endpointIds.remove) await detachEndpoint(sql, { serviceId, organizationId, id })
     for (const id of endpointIds.add) await attachEndpoint(sql, { serviceId, organizationId, id, now })
@@ -104,8 +104,8 @@ export const updateService = operation({
     await updateServiceRow(sql, updated, now)
     record({ type: 'service', id: serviceId }, changes)
     const stored = await loadService(sql, organizationId, serviceId)
-    const nowAttached = await attachedIds(sql, params, maxShownEndpoints)
-    return { result: showService(stored, nowAttached), version: versionOf(stored, nowAttached) }
+    const nowAttached = await loadAttachments(sql, stored)
+    return { result: showService(stored, nowAttached.newestIds), version: versionOf(stored, nowAttached) }
   },
 })
 
@@ -131,6 +131,11 @@ function mergeEndpoint(
       const path = `endpoint.${name}`
       problems.push({ path, detail: `${path} is required: the service has no endpoint yet` })
     }
+  } else if (url !== undefined && url !== service.endpoint.url && patch.password === undefined) {
+    // Otherwise whoever may change the service could have the password sent to a host of their own.
+    const path = 'endpoint.password'
+    const detail = `${path} is required with another protocol, host or port: the stored password is only for ${service.endpoint.url}`
+    problems.push({ path, detail })
   }
   if (url === undefined || username === undefined || sealedPassword === undefined) return service.endpoint
   return { url, username, sealedPassword }
@@ -144,28 +149,10 @@ function mergeIpAccess(
   const present = service.ipAccessList
   if (patch === undefined) return present
   if (Array.isArray(patch)) {
-    const sent = patch.map(({ source, description = '' }) => ({ source, description }))
-    if (!isDeepStrictEqual(sent, present)) problems.push(notTheList('ipAccessList'))
+    if (!isDeepStrictEqual(completeIpAccessList(patch), present)) problems.push(notTheList('ipAccessList'))
     return present
   }
-  const { add = [], remove = [] } = patch
-  problems.push(...ipAccessProblems(add, 'ipAccessList.add'))
-  for (const [index, { source }] of remove.entries()) {
-    const path = `ipAccessList.remove[${index}].source`
-    if (present.every((entry) => entry.source !== source)) {
-      problems.push({ path, detail: `${path} is not in the list: ${JSON.stringify(source)}` })
-    } else if (add.some((entry) => entry.source === source)) {
-      problems.push({ path, detail: `${path} is also in ipAccessList.add: ${JSON.stringify(source)}` })
-    }
-  }
-  const removed = new Set(remove.map(({ source }) => source))
-  const merged = new Map(present.filter(({ source }) => !removed.has(source)).map((entry) => [entry.source, entry]))
-  for (const { source, description = '' } of add) merged.set(source, { source, description })
-  if (merged.size > maxIpAccessEntries) {
-    const detail = `ipAccessList must have at most ${maxIpAccessEntries} entries, not ${merged.size}`
-    problems.push({ path: 'ipAccessList', detail })
-  }
-  return [...merged.values()]
+  return changeIpAccessList(present, patch, 'ipAccessList', problems)
 }
 
 /** What is really to be attached and detached. */
@@ -178,7 +165,9 @@ async function endpointChanges(
 ): Promise<{ add: string[]; remove: string[] }> {
   if (patch === undefined) return { add: [], remove: [] }
   if (Array.isArray(patch)) {
-    if (!isDeepStrictEqual(patch, shown)) problems.push(notTheList('privateEndpointIds'))
+    // As a list of services shows it, or the service itself.
+    const isPresent = [shown, shown.slice(0, maxListedEndpoints)].some((ids) => isDeepStrictEqual(patch, ids))
+    if (!isPresent) problems.push(notTheList('privateEndpointIds'))
     return { add: [], remove: [] }
   }
   const { add = [], remove = [] } = patch

@@ -1,0 +1,80 @@
+// Lists of the addresses that something may be used from. An empty list means: from everywhere.
+import { canonicalIpRange, ipRangeProblem, maxIpRangeLength } from './ip-range.ts'
+import type { FieldProblem } from './problem.ts'
+import { type Static, Type } from './schema.ts'
+
+/** The most entries of one list. */
+export const maxIpAccessEntries = 100
+
+const source = { description: 'An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`.' }
+const description = { description: 'What the address is.' }
+
+export const IpAccess = Type.Object(
+  { source: Type.String(source), description: Type.String(description) },
+  { $id: 'IpAccess', additionalProperties: false },
+)
+export type IpAccess = Static<typeof IpAccess>
+
+export const IpSource = Type.String({ ...source, minLength: 1, maxLength: maxIpRangeLength })
+
+const NewIpAccess = Type.Object(
+  { source: IpSource, description: Type.Optional(Type.String({ ...description, maxLength: 255, default: '' })) },
+  { additionalProperties: false },
+)
+export type NewIpAccess = Static<typeof NewIpAccess>
+
+/** Entries as they are sent. */
+export const ipAccessListOf = (options: { description: string; default?: never[] }) =>
+  Type.Array(NewIpAccess, { maxItems: maxIpAccessEntries, ...options })
+
+export function completeIpAccessList(list: NewIpAccess[]): IpAccess[] {
+  return list.map(({ source, description = '' }) => ({ source, description }))
+}
+
+/** What is wrong with the entries of a list that stands at this path of a body. */
+export function ipAccessProblems(list: { source: string }[], path: string): FieldProblem[] {
+  const seen = new Set<string>()
+  return list.flatMap(({ source }, index) => {
+    const at = `${path}[${index}].source`
+    const problem = ipRangeProblem(at, source)
+    if (problem) return [problem]
+    const range = canonicalIpRange(source)
+    if (seen.has(range)) {
+      return [{ path: at, detail: `${at} repeats ${JSON.stringify(source)}; send each source once` }]
+    }
+    seen.add(range)
+    return []
+  })
+}
+
+/**
+ * The list after a change. A source that it has, in whatever spelling, gets the entry that is added; what is removed must be
+ * in it. What is wrong with the change, which stands at this path of a body, is added to the problems.
+ */
+export function changeIpAccessList(
+  present: IpAccess[],
+  { add = [], remove = [] }: { add?: NewIpAccess[]; remove?: { source: string }[] },
+  path: string,
+  problems: FieldProblem[],
+): IpAccess[] {
+  const changed = new Map(present.map((entry) => [canonicalIpRange(entry.source), entry]))
+  const added = new Map(completeIpAccessList(add).map((entry) => [canonicalIpRange(entry.source), entry]))
+  const removed = new Set<string>()
+  problems.push(...ipAccessProblems(add, `${path}.add`))
+  for (const [index, { source }] of remove.entries()) {
+    const at = `${path}.remove[${index}].source`
+    const range = canonicalIpRange(source)
+    const told = JSON.stringify(source)
+    if (removed.has(range)) problems.push({ path: at, detail: `${at} repeats ${told}; send each source once` })
+    else if (!changed.has(range)) problems.push({ path: at, detail: `${at} is not in the list: ${told}` })
+    else if (added.has(range)) problems.push({ path: at, detail: `${at} is also in ${path}.add: ${told}` })
+    removed.add(range)
+  }
+  for (const range of removed) changed.delete(range)
+  for (const [range, entry] of added) changed.set(range, entry)
+  if (changed.size > maxIpAccessEntries) {
+    const detail = `${path} must have at most ${maxIpAccessEntries} entries, not ${changed.size}`
+    problems.push({ path, detail })
+  }
+  return [...changed.values()]
+}
