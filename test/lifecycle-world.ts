@@ -273,8 +273,8 @@ export function refusedTo(key: KeyThing, isGood: boolean, operation: AnyOperatio
 export interface Row {
   operationId: string
   arbitrary: fc.Arbitrary<Command<Model>>
-  /** The request with this choice, asked by the first key and without any headers. */
-  plain?(choice: Json): Command<Model>
+  /** The request with this choice, asked by the first key and without any headers unless told. */
+  plain?(choice: Json, headers?: Partial<Common>): Command<Model>
 }
 
 interface Attempt<Kind extends Thing> {
@@ -291,7 +291,7 @@ interface Attempt<Kind extends Thing> {
   decide(): Outcome
 }
 
-interface Common {
+export interface Common {
   by: By
   ifMatchKind: string
   idempotencyKey: string | undefined
@@ -341,8 +341,11 @@ export function change<Choice, Kind extends Thing>(
   return {
     operationId,
     arbitrary: plainly(fc.tuple(common, choices)).map(([headers, choice]) => commandOf(headers, choice)),
-    plain: (choice) =>
-      commandOf({ by: { key: -1, secret: 'current' }, ifMatchKind: 'none', idempotencyKey: undefined }, choice),
+    plain: (choice, headers = {}) =>
+      commandOf(
+        { by: { key: -1, secret: 'current' }, ifMatchKind: 'none', idempotencyKey: undefined, ...headers },
+        choice,
+      ),
   }
 }
 

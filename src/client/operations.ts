@@ -178,12 +178,12 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/keys/{keyId}' }, params, undefined, options)
   }
 
-  /** Rotate API key. Gives the key another secret; its key id stays. The secret that it had stays good for `graceSeconds`, so that clients can be changed one after another; one from an earlier rotation ends at once. A key may rotate itself. */
+  /** Rotate API key. Gives the key another secret; its key id stays. The secret that it had stays good for `graceSeconds`, so that clients can be changed one after another; one from an earlier rotation ends at once. A key may rotate itself; its old secret then stays good for at least 60 seconds. */
   rotateKey(params: RotateKeyParams, body: KeyRotation, options?: WriteOptions): Promise<Answer<KeyWithSecret>> {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/keys/{keyId}/rotate' }, params, body, options)
   }
 
-  /** List services. The services of the organization with their present state, the newest first. */
+  /** List services. The services of the organization with their present state, the newest first. Of the private endpoints of each, the ids of the newest 10. */
   listServices(params: ListServicesParams, options?: CallOptions): Promise<Answer<Service[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services' }, params, undefined, options)
   }
@@ -198,7 +198,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}' }, params, undefined, options)
   }
 
-  /** Update service. Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. `privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be sent back unchanged. A password that is sent counts as a change, whatever it was before. The engine is checked at once; with another endpoint the state is `provisioning` until then. */
+  /** Update service. Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. `privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and `engineVersion` change by themselves and are ignored. */
   updateService(params: UpdateServiceParams, body: ServicePatch, options?: VersionedWriteOptions): Promise<Answer<Service>> {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}' }, params, body, options)
   }
@@ -228,7 +228,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpoint/{privateEndpointId}' }, params, undefined, options)
   }
 
-  /** List data pipes (beta). The pipes of the service, whole and without their secrets, the newest first. */
+  /** List data pipes (beta). The pipes of the service, whole and without their secrets, the newest first. A page of very large pipes has fewer than `limit`; the `Link` header leads on. */
   listPipes(params: ListPipesParams, options?: CallOptions): Promise<Answer<Pipe[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes' }, params, undefined, options)
   }

@@ -225,7 +225,7 @@ export type ListKeysParams = {
 }
 
 export type IpAccess = {
-  /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+  /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
   source: string
   /** What the address is. */
   description: string
@@ -264,9 +264,9 @@ export type KeyCreate = {
   /** A disabled key is refused. */
   state?: 'enabled' | 'disabled'
   expireAt?: string | null
-  /** Where the key may be used from; an empty list means everywhere. */
+  /** Where the key may be used from; an empty list means everywhere. Each source once. */
   ipAccessList?: {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
     /** What the address is. */
     description?: string
@@ -308,9 +308,9 @@ export type KeyPatch = {
   /** A disabled key is refused. */
   state?: 'enabled' | 'disabled'
   expireAt?: string | null
-  /** Where the key may be used from; an empty list means everywhere. */
+  /** Where the key may be used from; an empty list means everywhere. Each source once. */
   ipAccessList?: {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation. */
+    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
     /** What the address is. */
     description?: string
@@ -333,7 +333,7 @@ export type RotateKeyParams = {
 }
 
 export type KeyRotation = {
-  /** How long the present secret stays good: at most a week. With 0 it ends now. */
+  /** How long the present secret stays good: at most a week. With 0, as when it is left out, it ends now. For the key that the request is made with it is at least 60, and 300 when it is left out. */
   graceSeconds?: number
 }
 
@@ -366,7 +366,7 @@ export type Service = {
     /** A user of the engine. */
     username: string
   }[]
-  /** The private endpoints attached to the service, the newest first, at most 1000; `listPrivateEndpoints` has them all. */
+  /** The private endpoints attached to the service, the newest first: at most 1000, in a list of services at most 10. `listPrivateEndpoints` has them all. */
   privateEndpointIds: string[]
   /** From where the engine may be used; empty: from everywhere. */
   ipAccessList: IpAccess[]
@@ -396,7 +396,7 @@ export type ServiceCreate = {
   }
   /** From where the engine may be used; empty: from everywhere. Each source once. */
   ipAccessList?: {
-    /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
     /** What the address is. */
     description?: string
@@ -420,7 +420,7 @@ export type UpdateServiceParams = {
 export type ServicePatch = {
   /** For people; need not be unique. */
   name?: string
-  /** What is left out stays: a new password keeps URL and user name. */
+  /** What is left out stays: a new password keeps URL and user name. With another protocol, host or port the password must be sent too. */
   endpoint?: {
     /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. */
     url?: string
@@ -439,25 +439,29 @@ export type ServicePatch = {
     | string[]
   ipAccessList?: 
     | {
-    /** Let these in too; a source that the list has gets the new description. */
+    /** Let these in too, each once; a source that the list has gets the new description. */
     add?: {
-      /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
       source: string
       /** What the address is. */
       description?: string
     }[]
-    /** Take these out; the list must have them. */
+    /** Take these out, each once; the list must have them. */
     remove?: {
-      /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
       source: string
     }[]
   }
     | {
-    /** An IP address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
     /** What the address is. */
     description?: string
   }[]
+  /** Ignored: it changes by itself with the checks of the engine. */
+  state?: 'provisioning' | 'running' | 'degraded' | 'failed' | 'stopped'
+  stateReason?: string | null
+  engineVersion?: string | null
 }
 
 export type DeleteServiceParams = {
@@ -882,7 +886,7 @@ export type ObjectStorageSourceCreate = {
     secretKey?: string
   }
   compression?: 'auto' | 'none' | 'gzip' | 'gz' | 'brotli' | 'br' | 'xz' | 'LZMA' | 'zstd'
-  /** Its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) are shown as `***`. */
+  /** `name=value` parts, separated by `;`. Only values that say where the account is are shown; its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) and all others are shown as `***`. */
   connectionString?: string
   /** Whether to go on with objects that come later. */
   isContinuous?: boolean

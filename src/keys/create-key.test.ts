@@ -209,6 +209,15 @@ onBothDatabases('createKey', (app) => {
         ].join('; '),
       ],
       [
+        'a source twice, also in another spelling',
+        {
+          ...whole,
+          ipAccessList: ['::1', '10.0.0.0/8', '0:0:0:0:0:0:0:1', '10.0.0.0/8'].map((source) => ({ source })),
+        },
+        'ipAccessList[2].source repeats "0:0:0:0:0:0:0:1"; send each source once; ' +
+          'ipAccessList[3].source repeats "10.0.0.0/8"; send each source once',
+      ],
+      [
         'a long description',
         { ...whole, ipAccessList: [{ source: '192.0.2.7', description: 'a'.repeat(256) }] },
         'ipAccessList[0].description must have at most 255 characters, not 256',

@@ -161,6 +161,11 @@ onBothDatabases('updateKey', (app) => {
         'ipAccessList[1].source must be an IP address or a range such as 10.0.0.0/8, not "192.0.2.0/99"',
       ],
       [
+        'a source twice',
+        { ipAccessList: [...office, { source: '192.0.2.7/24' }] },
+        'ipAccessList[1].source repeats "192.0.2.7/24"; send each source once',
+      ],
+      [
         'an expiry beyond all years',
         { expireAt: '9999-12-31T23:59:59-01:00' },
         'expireAt must be a moment of the years 0000 to 9999 in UTC, not "9999-12-31T23:59:59-01:00"',

@@ -6,8 +6,6 @@ import { loadService } from '../services/service.ts'
 import { pipeNotFound, type StoredPipe, showPipe } from './pipe.ts'
 import { findPipe, lockPipe, type PipeKey, updatePipeRow } from './store.ts'
 
-export { requireSomething } from '../lib/merge-patch.ts'
-
 export async function loadPipe(sql: Sql, key: PipeKey): Promise<StoredPipe> {
   return (await findPipe(sql, key)) ?? failToFind(sql, key)
 }

@@ -1,6 +1,6 @@
 import { operation } from '../http/operation.ts'
-import { mergePatch } from '../lib/merge-patch.ts'
-import { changePipe, requireSomething } from './change-pipe.ts'
+import { mergePatch, requireSomething } from '../lib/merge-patch.ts'
+import { changePipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
 import { defaultScaling, ScalingPatch } from './scaling.ts'

@@ -1,6 +1,6 @@
 import { operation } from '../http/operation.ts'
-import { mergePatch } from '../lib/merge-patch.ts'
-import { changePipe, requireSomething } from './change-pipe.ts'
+import { mergePatch, requireSomething } from '../lib/merge-patch.ts'
+import { changePipe } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
 import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
 
