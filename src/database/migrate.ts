@@ -25,7 +25,7 @@ export interface MigrationTarget {
 
 export class MigrationError extends Error {}
 
-export const createMigrationsTable =
+const createMigrationsTable =
   'CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at text NOT NULL)'
 export const selectMigrations = 'SELECT number FROM schema_migrations ORDER BY number'
 

@@ -56,7 +56,7 @@ const Password = Type.String({
 })
 
 /** The most private endpoint ids that a service shows, and that it shows in a list of services. */
-export const maxShownEndpoints = 1000
+const maxShownEndpoints = 1000
 export const maxListedEndpoints = 10
 
 const PrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: maxShownEndpoints })
