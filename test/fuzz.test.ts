@@ -5,7 +5,7 @@ import { operations } from '../src/operations.ts'
 import { fuzz } from './fuzz.ts'
 import { onBothDatabases } from './harness.ts'
 
-const requests = 3_000
+const requests = 1_000
 
 onBothDatabases('S2 made-up requests', (app) => {
   it(`S2 answers ${requests} of them as it must`, async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, it } from 'node:test'
 import { onBothDatabases } from './harness.ts'
 
-const pipes = 8
+const pipes = 6
 /** Together about 900 KB, of the 1 MiB that a body may have. */
 const columns = Array.from({ length: 230 }, (_, index) => ({
   name: `column_${index}`,
