@@ -199,7 +199,11 @@ const columns = Array.from({ length: 36 }, (_, index) => ({
   name: `measurement_${String(index).padStart(2, '0')}`,
   type: index % 3 === 0 ? 'Nullable(Decimal(18, 4))' : 'LowCardinality(String)',
 }))
-const destination = { ...pipeExample.destination, columns }
+const destination = {
+  ...pipeExample.destination,
+  columns,
+  tableDefinition: { ...pipeExample.destination.tableDefinition!, sortingKey: [columns[0]!.name] },
+}
 const fieldMappings = columns
   .slice(0, 8)
   .map(({ name }) => ({ destinationField: name, sourceField: `payload.${name}` }))

@@ -104,7 +104,10 @@ function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecre
     secrets = after.secrets
     changedSecrets = secretDifferences(before.secrets, secrets)
   }
-  problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
+  // A destination that is left alone keeps the rules that it kept when it was made, or by an older Penstock.
+  if (patch.destination?.columns || patch.fieldMappings) {
+    problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
+  }
   if (problems.length > 0) throw invalidBody(problems)
   return { pipe: merged, secrets, changedSecrets }
 }
