@@ -13,8 +13,6 @@ export const mainFile = isFromSource ? source : compiled
 export const nodeFlags = ['--max-semi-space-size=4']
 
 export const environment = {
-  // Two threads do the work; an arena for each of the others would only take memory.
-  MALLOC_ARENA_MAX: '2',
   // From source, what Node made of the TypeScript files is kept, so that the next start is quicker and smaller.
   ...(isFromSource
     ? { NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url)) }

@@ -1,7 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Caller, Change } from '../http/operation.ts'
 import { newTimeOrderedId, timeOfId } from '../lib/id.ts'
-import { fittingCount } from '../lib/page.ts'
 import type { Activity } from './activity.ts'
 
 const insertStatement = statement<{
@@ -173,13 +172,6 @@ const listRowsStatement = statement<{ organizationId: string; after: string; upT
   `SELECT ${columns} FROM activities WHERE organization_id = :organizationId AND id > :after AND id <= :upTo
    ORDER BY id LIMIT :rows`,
 )
-const listNamesStatement = statement<
-  { organizationId: string; after: string; upTo: string; rows: number },
-  { id: string; bytes: number }
->(
-  `SELECT id, octet_length(changes) AS bytes FROM activities
-   WHERE organization_id = :organizationId AND id > :after AND id <= :upTo ORDER BY id LIMIT :rows`,
-)
 const countStatement = statement<{ organizationId: string; after: string }, { count: number }>(
   'SELECT count(*) AS count FROM activities WHERE organization_id = :organizationId AND id > :after',
 )
@@ -192,18 +184,21 @@ const listWaitingStatement = statement<
    FROM organizations WHERE id > :after ORDER BY id LIMIT :rows`,
 )
 
-/** Oldest first; `after` and `upTo` are ids. Read a few at a time when they are large. */
+/** Few enough that they can be read at once however large they are. */
+const rowsAtOnce = 32
+
+/** Oldest first; `after` and `upTo` are ids. */
 export async function* readActivityRows(
   sql: Sql,
   range: { organizationId: string; after: string; upTo: string; rows: number },
 ): AsyncGenerator<ActivityRow> {
-  let { after } = range
-  for (let names = await sql.all(listNamesStatement, range); names.length > 0; ) {
-    const some = names.slice(0, fittingCount(names.map(({ bytes }) => bytes)))
-    const upTo = some.at(-1)!.id
-    yield* await sql.all(listRowsStatement, { ...range, after, upTo, rows: some.length })
-    after = upTo
-    names = names.slice(some.length)
+  let { after, rows: left } = range
+  while (left > 0) {
+    const some = await sql.all(listRowsStatement, { ...range, after, rows: Math.min(left, rowsAtOnce) })
+    yield* some
+    if (some.length < rowsAtOnce) return
+    after = some.at(-1)!.id
+    left -= some.length
   }
 }
 

@@ -45,7 +45,7 @@ export function readPage(query: PageQuery): Page {
 const mostBytes = 4 * 1_048_576
 
 /** How many items, from the first on, may be read at once: at least one. */
-export function fittingCount(sizes: number[]): number {
+function fittingCount(sizes: number[]): number {
   let total = 0
   const tooMany = sizes.findIndex((bytes) => {
     total += bytes
