@@ -6,7 +6,7 @@ import { pipeModelOperations, runPipeModel } from './model.ts'
 onBothDatabases('R9 model of pipes', (app) => {
   it('R9 changes pipes as its model does, whatever is asked in whatever order', async () => {
     const seed = Number(process.env.MODEL_SEED ?? Date.now() % 0x7fffffff)
-    const counts = await runPipeModel(app(), 25, seed)
+    const counts = await runPipeModel(app(), 40, seed)
     // A run that never meets these would prove nothing about them.
     for (const outcome of [
       ...pipeModelOperations,
