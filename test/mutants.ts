@@ -72,6 +72,13 @@ export const mutants: Mutant[] = [
     tests: ['test/large-pages.test.ts'],
   },
   {
+    name: 'dead-checkpoint-thread',
+    file: 'src/database/sqlite-checkpoint.ts',
+    find: '      this.#thread = undefined\n',
+    replace: '',
+    tests: ['src/database/sqlite-checkpoint.test.ts'],
+  },
+  {
     name: 'no-checkpoint',
     file: 'src/database/sqlite-checkpoint.ts',
     find: 'if (size <= walLimitBytes) return',

@@ -86,41 +86,25 @@ const namedActivities = `${columns},
 const findStatement = statement<{ organizationId: string; id: string }, NamedRow>(
   `SELECT ${namedActivities} WHERE organization_id = :organizationId AND id = :id`,
 )
-const listStatement = statement<{ organizationId: string; from: string; before: string; rows: number }, NamedRow>(
-  `SELECT ${namedActivities} WHERE organization_id = :organizationId AND id >= :from AND id < :before
-   ORDER BY id DESC LIMIT :rows`,
-)
+type RangeKey = { organizationId: string; from: string; before: string; rows: number }
+const rangeText = `WHERE organization_id = :organizationId AND id >= :from AND id < :before ORDER BY id DESC LIMIT :rows`
 // The ids first, out of the index alone: SQLite would otherwise read all activities in their order and throw away those of
 // other types.
-const listOfTypeStatement = statement<
-  { organizationId: string; type: string; from: string; before: string; rows: number },
-  NamedRow
->(
-  `SELECT ${namedActivities} JOIN
-     (SELECT organization_id AS page_organization_id, id AS page_id FROM activities
-      WHERE organization_id = :organizationId AND type = :type AND id >= :from AND id < :before
-      ORDER BY id DESC LIMIT :rows) AS page
-     ON organization_id = page_organization_id AND id = page_id
-   ORDER BY id DESC`,
-)
+const rangeOfTypeText = `JOIN
+  (SELECT organization_id AS page_organization_id, id AS page_id FROM activities
+   WHERE organization_id = :organizationId AND type = :type AND id >= :from AND id < :before
+   ORDER BY id DESC LIMIT :rows) AS page
+  ON organization_id = page_organization_id AND id = page_id
+  ORDER BY id DESC`
+const sizes = 'octet_length(changes) AS bytes FROM activities'
 
-const listSizesStatement = statement<
-  { organizationId: string; from: string; before: string; rows: number },
-  { bytes: number }
->(
-  `SELECT octet_length(changes) AS bytes FROM activities
-   WHERE organization_id = :organizationId AND id >= :from AND id < :before ORDER BY id DESC LIMIT :rows`,
+const listStatement = statement<RangeKey, NamedRow>(`SELECT ${namedActivities} ${rangeText}`)
+const listOfTypeStatement = statement<RangeKey & { type: string }, NamedRow>(
+  `SELECT ${namedActivities} ${rangeOfTypeText}`,
 )
-const listSizesOfTypeStatement = statement<
-  { organizationId: string; type: string; from: string; before: string; rows: number },
-  { bytes: number }
->(
-  `SELECT octet_length(changes) AS bytes FROM activities JOIN
-     (SELECT organization_id AS page_organization_id, id AS page_id FROM activities
-      WHERE organization_id = :organizationId AND type = :type AND id >= :from AND id < :before
-      ORDER BY id DESC LIMIT :rows) AS page
-     ON organization_id = page_organization_id AND id = page_id
-   ORDER BY id DESC`,
+const listSizesStatement = statement<RangeKey, { bytes: number }>(`SELECT ${sizes} ${rangeText}`)
+const listSizesOfTypeStatement = statement<RangeKey & { type: string }, { bytes: number }>(
+  `SELECT ${sizes} ${rangeOfTypeText}`,
 )
 
 export async function findActivity(sql: Sql, organizationId: string, id: string): Promise<Activity | undefined> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -85,5 +85,31 @@ describe('checkpoints', () => {
     await write(rowBytes)
     assert.ok(sizeOf(`${file}-wal`) <= 2 * walLimitBytes, `the log stayed at ${sizeOf(`${file}-wal`)} bytes`)
     assert.deepEqual(failures, [])
+  })
+
+  it('starts another thread when one has failed, and does not wait for the dead one', async () => {
+    const other = join(folder, 'other.db')
+    const writer = new SqliteConnection(other, { readOnly: false })
+    writer.database.exec('CREATE TABLE notes (number integer PRIMARY KEY, text text NOT NULL)')
+    const insert = writer.database.prepare('INSERT INTO notes (text) VALUES (?)')
+    while (!existsSync(`${other}-wal`) || sizeOf(`${other}-wal`) <= walLimitBytes) insert.run('x'.repeat(rowBytes))
+    const verdicts: string[] = []
+    const watched = new Checkpoints(other, writer, { onFailure: (verdict) => verdicts.push(verdict) })
+    // The thread finds a folder where the file was; the writer has the file open.
+    renameSync(other, `${other}.away`)
+    mkdirSync(other)
+    watched.consider()
+    while (verdicts.length === 0) await sleep(10)
+    assert.deepEqual(verdicts, ['unavailable'])
+
+    rmdirSync(other)
+    renameSync(`${other}.away`, other)
+    await sleep(1_050)
+    watched.consider()
+    const isMoved = (): boolean => sizeOf(other) > walLimitBytes / 2
+    for (let tries = 0; !isMoved() && tries < 300; tries++) await sleep(10)
+    assert.ok(isMoved(), 'the log was not moved by another thread')
+    await watched.close()
+    writer.close()
   })
 })

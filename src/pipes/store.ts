@@ -31,21 +31,13 @@ const selectText = `SELECT ${columnsText}
 
 const findStatement = statement<PipeKey, PipeRow>(selectText)
 const lockStatement = statement<PipeKey, PipeRow>(`${selectText} FOR UPDATE`)
-const listStatement = statement<
-  { organizationId: string; serviceId: string; at: string; id: string; rows: number },
-  PipeRow
->(
-  `SELECT ${columnsText}
-   FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
-   ORDER BY created_at DESC, id DESC LIMIT :rows`,
-)
-const listSizesStatement = statement<
-  { organizationId: string; serviceId: string; at: string; id: string; rows: number },
-  { bytes: number }
->(
-  `SELECT octet_length(source) + octet_length(destination) + octet_length(field_mappings) AS bytes
-   FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
-   ORDER BY created_at DESC, id DESC LIMIT :rows`,
+type PageKey = { organizationId: string; serviceId: string; at: string; id: string; rows: number }
+const pageText = `FROM pipes
+  WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
+  ORDER BY created_at DESC, id DESC LIMIT :rows`
+const listStatement = statement<PageKey, PipeRow>(`SELECT ${columnsText} ${pageText}`)
+const listSizesStatement = statement<PageKey, { bytes: number }>(
+  `SELECT octet_length(source) + octet_length(destination) + octet_length(field_mappings) AS bytes ${pageText}`,
 )
 const deleteStatement = statement<PipeKey>(
   'DELETE FROM pipes WHERE organization_id = :organizationId AND service_id = :serviceId AND id = :pipeId',
