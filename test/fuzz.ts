@@ -17,6 +17,8 @@ export interface FuzzFigures {
   /** How many requests each operation got, and how many of them it accepted. */
   byOperation: Record<string, { sent: number; accepted: number }>
   slowestMs: number
+  /** Requests that took too long, and did not when they were sent again. */
+  hiccups: number
 }
 
 interface Attempt {
@@ -33,9 +35,13 @@ interface Attempt {
 const renewEvery = 200
 /** Of processor time, which does not grow with what else the machine does. */
 const slowestAllowedMs = 250
+/** How often a request that took longer is sent: a slow input is slow each time, a garbage collection meets any. */
+const mostTries = 3
+/** One in so many requests may be met by one. */
+const requestsPerHiccup = 2_000
 
 export async function fuzz(app: TestApp, count: number, seed: number): Promise<FuzzFigures> {
-  const figures: FuzzFigures = { requests: 0, byStatus: {}, byOperation: {}, slowestMs: 0 }
+  const figures: FuzzFigures = { requests: 0, byStatus: {}, byOperation: {}, slowestMs: 0, hiccups: 0 }
   const { sample } = app
   let ids: Ids = {}
   let emptyServiceId = ''
@@ -53,15 +59,17 @@ export async function fuzz(app: TestApp, count: number, seed: number): Promise<F
     // The sample's service has pipes, and is never deleted.
     const its = operation.id === 'deleteService' ? { ...ids, serviceId: emptyServiceId } : ids
     const attempt = makeAttempt(operation, its, { chance, oneOf, seed: seed + number })
-    const cpuBefore = process.cpuUsage()
-    const response = await app.request(attempt.operation.method, attempt.path, {
-      address: freshAddress(),
-      headers: attempt.headers,
-      ...(attempt.text === undefined ? {} : { text: attempt.text }),
-    })
-    const { user, system } = process.cpuUsage(cpuBefore)
-    const tookMs = (user + system) / 1_000
-    check(attempt, response, tookMs)
+    const first = await send(app, attempt)
+    check(attempt, first.response)
+    let tookMs = first.tookMs
+    for (let tries = 1; tookMs >= slowestAllowedMs && tries < mostTries; tries++) {
+      // Without its key, which would only bring back the answer.
+      const { 'idempotency-key': _, ...headers } = attempt.headers
+      tookMs = Math.min(tookMs, (await send(app, { ...attempt, headers })).tookMs)
+    }
+    assert.ok(tookMs < slowestAllowedMs, `${tookMs} ms: ${describe(attempt, first.response)}`)
+    if (first.tookMs >= slowestAllowedMs) figures.hiccups++
+    const { response } = first
     figures.requests++
     figures.slowestMs = Math.max(figures.slowestMs, tookMs)
     figures.byStatus[response.status] = (figures.byStatus[response.status] ?? 0) + 1
@@ -70,7 +78,19 @@ export async function fuzz(app: TestApp, count: number, seed: number): Promise<F
     operationFigures.sent++
     if (response.status === 200) operationFigures.accepted++
   }
+  assert.ok(figures.hiccups <= 1 + count / requestsPerHiccup, `${figures.hiccups} of ${count} took too long at first`)
   return figures
+}
+
+async function send(app: TestApp, attempt: Attempt): Promise<{ response: TestResponse; tookMs: number }> {
+  const cpuBefore = process.cpuUsage()
+  const response = await app.request(attempt.operation.method, attempt.path, {
+    address: freshAddress(),
+    headers: attempt.headers,
+    ...(attempt.text === undefined ? {} : { text: attempt.text }),
+  })
+  const { user, system } = process.cpuUsage(cpuBefore)
+  return { response, tookMs: (user + system) / 1_000 }
 }
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
@@ -84,11 +104,14 @@ export function randomNumbers(seed: number): () => number {
   }
 }
 
-function check({ operation, path, text, headers, broken }: Attempt, response: TestResponse, tookMs: number): void {
-  const what = () =>
-    `${operation.method} ${path} ${JSON.stringify(headers)} ${text?.slice(0, 2000)} → ${response.status} ${response.text.slice(0, 1000)}`
+function describe({ operation, path, headers, text }: Attempt, response: TestResponse): string {
+  return `${operation.method} ${path} ${JSON.stringify(headers)} ${text?.slice(0, 2000)} → ${response.status} ${response.text.slice(0, 1000)}`
+}
+
+function check(attempt: Attempt, response: TestResponse): void {
+  const { operation, broken } = attempt
+  const what = () => describe(attempt, response)
   assert.ok(response.status < 500, what())
-  assert.ok(tookMs < slowestAllowedMs, `${tookMs} ms: ${what()}`)
   if (broken) assert.ok(response.status >= 400, `accepted although ${broken}: ${what()}`)
   if (response.status !== 200) {
     assert.deepEqual(Object.keys(response.body), ['error', 'status'], what())

@@ -22,8 +22,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     after(() => app?.close())
 
     it(`S2 answers ${requests[dialect]} of them as it must`, { timeout: 600_000 }, async () => {
-      const { byOperation, byStatus, slowestMs } = await fuzz(app, requests[dialect], seed)
-      console.log(`S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms`)
+      const { byOperation, byStatus, slowestMs, hiccups } = await fuzz(app, requests[dialect], seed)
+      console.log(
+        `S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms, ${hiccups} slow only once`,
+      )
       for (const { id } of operations) {
         assert.ok(
           (byOperation[id]?.accepted ?? 0) > 0,
