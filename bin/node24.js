@@ -5,6 +5,8 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const REQUIRED_MAJOR = 24
+// The first with argon2.
+const REQUIRED_MINOR = 7
 
 export function runOnNode24(nodeArguments) {
   const child = spawn(findNode(), nodeArguments, { stdio: 'inherit' })
@@ -22,13 +24,14 @@ export function runOnNode24(nodeArguments) {
 }
 
 function findNode() {
-  if (Number(process.versions.node.split('.')[0]) >= REQUIRED_MAJOR) return process.execPath
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major > REQUIRED_MAJOR || (major === REQUIRED_MAJOR && minor >= REQUIRED_MINOR)) return process.execPath
   const packageName = `node-${process.platform}-${process.arch}`
   try {
     return createRequire(import.meta.url).resolve(`${packageName}/bin/node`)
   } catch {
     console.error(
-      `Penstock needs Node ${REQUIRED_MAJOR} or newer; this is ${process.version} and npm has not installed ${packageName}. ` +
+      `Penstock needs Node ${REQUIRED_MAJOR}.${REQUIRED_MINOR} or newer; this is ${process.version} and npm has not installed ${packageName}. ` +
         `Run "npm ci" without --omit=optional, or install Node ${REQUIRED_MAJOR}.`,
     )
     process.exit(1)

@@ -2,28 +2,37 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { attemptSeconds, OidcFlow } from './accounts/oidc.ts'
 import { Sealer } from './activities/sealer.ts'
 import type { Config } from './config.ts'
+import { consoleActions } from './console-actions.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
 import type { Sql } from './database/sql.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
+import { executeAction } from './execute-action.ts'
 import { readOperation } from './execute-operation.ts'
+import type { ActionCall } from './http/console.ts'
+import { type ConsoleFiles, serveConsole } from './http/console-files.ts'
 import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
+import { serveOidc } from './http/oidc.ts'
 import { servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
+import { SessionGuard } from './http/session-guard.ts'
 import { installationState } from './installation/installation.ts'
 import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import { addressAllowed } from './keys/ip-access.ts'
-import { hashSecret, isKeyId, keyOpens } from './keys/key.ts'
-import { KeyUses } from './keys/key-use.ts'
+import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
+import { Uses } from './lib/uses.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
 import { ServiceChecker } from './services/checker.ts'
+import { csrfTokenOf, isSessionToken, longestDays, sessionStands, sessionTokenHash } from './sessions/session.ts'
+import { findSession, type SessionStanding } from './sessions/store.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
 
@@ -31,7 +40,8 @@ export interface App {
   server: FastifyInstance
   database: PenstockDatabase
   vault: Vault
-  keyUses: KeyUses
+  keyUses: Uses<ApiKey>
+  sessionUses: Uses<SessionStanding>
   sealer: Sealer
   /** Whether this Penstock has never been set up. */
   isNew: boolean
@@ -83,13 +93,45 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     log,
   })
   sealer.start()
-  const keyUses = new KeyUses(
-    (use) => database.write('noteKeyUse', use, use.organizationId),
-    (error) => log.debug('the use of a key could not be noted', { error: describeError(error) }),
+  const useNotNoted = (error: unknown): void =>
+    log.debug('the use of a key or a session could not be noted', { error: describeError(error) })
+  const keyUses = new Uses<ApiKey>(
+    ({ id, organizationId }, usedAt) => database.write('noteKeyUse', { id, organizationId, usedAt }, organizationId),
+    useNotNoted,
   )
+  const sessionUses = new Uses<SessionStanding>(
+    ({ id, userId }, usedAt) => database.write('noteSessionUse', { id, usedAt }, userId),
+    useNotNoted,
+  )
+  /** Undefined for a token of nobody, and for a session that has ended. */
+  const findPerson = async (token: string, organizationId?: string) => {
+    if (!isSessionToken(token)) return undefined
+    const session = await findSession(reader, sessionTokenHash(vault, token), organizationId)
+    if (!session || !sessionStands(session, new Date().toISOString())) return undefined
+    sessionUses.note(session)
+    const { id: sessionId, userId, role } = session
+    return { sessionId, userId, role, csrfToken: csrfTokenOf(vault, token) }
+  }
+  const surroundings = { sql: reader, vault, settings: config.operations }
+  const { publicUrl } = config.operations
+  const guard = new SessionGuard({ publicUrl, lifetimeSeconds: longestDays * 86_400 })
   const checker = openChecker(config, database, vault, log)
   const server = buildServer({
     operations,
+    console: {
+      actions: consoleActions,
+      guard,
+      findSession: (token) => findPerson(token),
+      run: async (call) => {
+        // One person's changes one after another; strangers need not wait for each other.
+        const lane = call.request.signedIn?.userId ?? call.request.requestId
+        const write = (prepared: ActionCall) => database.write('writeAction', prepared, lane)
+        const outcome = await executeAction(surroundings, call, write)
+        if (outcome.recordedIn !== undefined) sealer.touch(outcome.recordedIn)
+        return outcome
+      },
+    },
+    findPerson,
     hashSecret: (secret) => hashSecret(vault, secret),
     authenticate: async (keyId, secretHash, address) => {
       const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
@@ -98,7 +140,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       const { id, organizationId, role, ipAccessList } = key!
       return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
     },
-    read: (request) => readOperation({ sql: reader, vault, settings: config.operations }, request),
+    read: (request) => readOperation(surroundings, request),
     write: (request) => {
       const { organizationId } = request.caller
       sealer.touch(organizationId)
@@ -128,10 +170,28 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     },
     metrics: () => metrics.text(),
   })
+  serveConsole(server, consoleFiles())
+  if (config.oidc) {
+    const flow = new OidcFlow({
+      settings: config.oidc,
+      publicUrl,
+      vault,
+      signIn: (input) => database.write('signInWithOidc', input, input.person.oidcSubject),
+      log,
+    })
+    serveOidc(server, {
+      publicUrl,
+      guard,
+      attemptSeconds,
+      begin: (to) => flow.begin(to),
+      finish: (returned) => flow.finish(returned),
+      explain: (error, requestId) => flow.explain(error, requestId),
+    })
+  }
   const drain = prepareDrain(server)
   const forgetting = setInterval(() => {
-    forgetOldKeys(database).catch((error: unknown) => {
-      log.warn('old idempotency records could not be removed', { error: describeError(error) })
+    forget(database).catch((error: unknown) => {
+      log.warn('old idempotency records and sessions could not be removed', { error: describeError(error) })
     })
   }, forgetEveryMs)
   forgetting.unref()
@@ -141,6 +201,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     database,
     vault,
     keyUses,
+    sessionUses,
     sealer,
     isNew,
     listen: async () => {
@@ -156,6 +217,16 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       await sealer.close()
       await database.close()
     },
+  }
+}
+
+/** From a checkout the console is built from its sources when they have changed; a package has it beside this file. */
+function consoleFiles(): ConsoleFiles {
+  const here = import.meta.dirname
+  if (!import.meta.filename.endsWith('.ts')) return { folder: join(here, 'console') }
+  return {
+    folder: join(here, '../dist/console'),
+    build: async () => (await import('./build-console.ts')).buildConsole(join(here, '../console')),
   }
 }
 
@@ -199,9 +270,10 @@ function databasePlace(databaseUrl: string): { host: string; port: number } {
 }
 
 /** A few at a time: other writes come between. */
-async function forgetOldKeys(database: PenstockDatabase): Promise<void> {
+async function forget(database: PenstockDatabase): Promise<void> {
   const now = new Date().toISOString()
   while ((await database.write('forgetOldKeys', { now }, 'maintenance')) > 0) {}
+  while ((await database.write('forgetOldSessions', { now }, 'maintenance')) > 0) {}
 }
 
 async function openDatabase(

@@ -1,8 +1,11 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { OidcSettings } from './accounts/oidc.ts'
 import type { OperationSettings } from './http/operation.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { isIpRange } from './lib/ip-range.ts'
+import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
 
 export interface Config {
@@ -21,6 +24,8 @@ export interface Config {
   allowLoopback: boolean
   /** The engines of services are asked periodically whether they run. */
   serviceChecks: boolean
+  /** The OpenID provider that people may sign in with; `operations.oidc` tells the console of it. */
+  oidc: OidcSettings | undefined
   operations: OperationSettings
 }
 
@@ -36,6 +41,10 @@ const names = [
   'PENSTOCK_ALLOW_LOOPBACK',
   'PENSTOCK_PUBLIC_URL',
   'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
+  'PENSTOCK_OIDC_ISSUER',
+  'PENSTOCK_OIDC_CLIENT_ID',
+  'PENSTOCK_OIDC_CLIENT_SECRET_FILE',
+  'PENSTOCK_OIDC_NAME',
 ] as const
 type Name = (typeof names)[number]
 
@@ -89,6 +98,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     )
   }
 
+  const oidc = readOidc(read)
   const dataFolder = resolve(read('PENSTOCK_DATA') ?? 'data')
   return {
     host,
@@ -102,7 +112,52 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     tlsInFront: tlsInFront === 'true',
     allowLoopback: allowLoopback === 'true',
     serviceChecks: true,
-    operations: { publicUrl: publicUrl.replace(/\/$/, ''), privateEndpointServices: services! },
+    oidc,
+    operations: {
+      publicUrl: publicUrl.replace(/\/$/, ''),
+      privateEndpointServices: services!,
+      ...(oidc ? { oidc: { name: oidc.name } } : {}),
+    },
+  }
+}
+
+/** Undefined when people do not sign in with an OpenID provider. */
+function readOidc(read: (name: Name) => string | undefined): OidcSettings | undefined {
+  const needed = ['PENSTOCK_OIDC_ISSUER', 'PENSTOCK_OIDC_CLIENT_ID', 'PENSTOCK_OIDC_CLIENT_SECRET_FILE'] as const
+  const name = read('PENSTOCK_OIDC_NAME')
+  const missing = needed.filter((setting) => read(setting) === undefined)
+  if (missing.length === needed.length && name === undefined) return undefined
+  if (missing.length > 0) {
+    throw new StartError(
+      `To sign in with OpenID Connect, ${needed.join(', ')} must all be set; missing: ${missing.join(', ')}.`,
+    )
+  }
+  const issuer = read('PENSTOCK_OIDC_ISSUER')!
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined
+  const isLoopback = url !== undefined && /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url.hostname)
+  const isFitting = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback)
+  if (!url || !isFitting || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    throw new StartError(
+      'PENSTOCK_OIDC_ISSUER must be the https address by which the provider names itself, such as https://accounts.example.com ' +
+        '(http only on this machine).',
+    )
+  }
+  if (name !== undefined && name.length > 50)
+    throw new StartError('PENSTOCK_OIDC_NAME must have at most 50 characters.')
+  const file = read('PENSTOCK_OIDC_CLIENT_SECRET_FILE')!
+  let clientSecret: string
+  try {
+    clientSecret = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} cannot be read (${code}).`)
+  }
+  if (clientSecret === '') throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} is empty.`)
+  return {
+    issuer,
+    clientId: read('PENSTOCK_OIDC_CLIENT_ID')!,
+    clientSecret: new Secret(clientSecret),
+    name: name ?? 'single sign-on',
   }
 }
 

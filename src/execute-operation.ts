@@ -2,14 +2,17 @@
 // record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
 import { insertActivity } from './activities/store.ts'
 import type { WriteContext } from './database/database.ts'
-import { unauthorized } from './http/authentication.ts'
+import type { Sql } from './database/sql.ts'
+import { signInAgain, unauthorized } from './http/authentication.ts'
 import {
   type AnyOperation,
+  type Caller,
   type Change,
   type OperationAnswer,
   type OperationContext,
   type OperationRequest,
   type OperationSettings,
+  organizationNotFound,
   requireRole,
   takesIfMatch,
 } from './http/operation.ts'
@@ -21,6 +24,8 @@ import { echoProblems } from './lib/shape-echo.ts'
 import { pick } from './lib/shape-pick.ts'
 import { operations } from './operations.ts'
 import { lockOrganization } from './organizations/store.ts'
+import { sessionStands } from './sessions/session.ts'
+import { findSessionOf } from './sessions/store.ts'
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
@@ -34,15 +39,13 @@ export async function writeOperation(context: Surroundings, request: OperationRe
   const { sql } = context
   const operation = byId.get(request.operationId)!
   // Sent together, run one after the other: what is read of the caller is read with the organization locked.
-  const [sealedMs, standing] = await Promise.all([
+  const [sealedMs] = await Promise.all([
     lockOrganization(sql, request.caller.organizationId),
-    findStanding(sql, request.caller),
+    request.caller.type === 'key'
+      ? requireKeyStands(sql, operation, request.caller)
+      : requirePersonStands(sql, operation, request.caller),
   ])
   const now = new Date().toISOString()
-  // The caller was let in before the body was read, which may be long ago: two keys that take each other's rights away at
-  // the same moment would both succeed.
-  if (!standing || !stillStands(standing, now)) throw unauthorized()
-  requireRole(operation, standing.role)
   if (!request.idempotency) return runOperation(context, operation, request, now, sealedMs)
 
   const { organizationId, id: callerId } = request.caller
@@ -66,6 +69,22 @@ export async function writeOperation(context: Surroundings, request: OperationRe
   const answer = await runOperation(context, operation, request, now, sealedMs)
   await keepAnswer(context.sql, key, context.vault.seal(JSON.stringify(answer), place))
   return answer
+}
+
+// The caller was let in before the body was read, which may be long ago: two who take each other's rights away at the same
+// moment would both succeed.
+async function requireKeyStands(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
+  const standing = await findStanding(sql, caller)
+  if (!standing || !stillStands(standing, new Date().toISOString())) throw unauthorized()
+  requireRole(operation, standing.role, 'key')
+}
+
+async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
+  const { id: userId, sessionId: id = '', organizationId } = caller
+  const session = await findSessionOf(sql, { id, userId, organizationId })
+  if (!session || !sessionStands(session, new Date().toISOString())) throw signInAgain()
+  if (!session.role) throw organizationNotFound(organizationId)
+  requireRole(operation, session.role, 'user')
 }
 
 async function runOperation(

@@ -4,12 +4,14 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { consoleActions } from '../src/console-actions.ts'
 import { operations } from '../src/operations.ts'
 import { mutants, readMutated } from './mutants.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
 const nouns = [
+  'accounts',
   'activities',
   'idempotency',
   'installation',
@@ -21,6 +23,7 @@ const nouns = [
   'private-endpoints',
   'prometheus',
   'services',
+  'sessions',
 ]
 
 /** What each folder may import; itself is always allowed. `type` means: only the operation's types. */
@@ -28,11 +31,23 @@ const allowed: Record<string, string[]> = {
   lib: [],
   database: ['lib'],
   http: ['lib', 'database (types)'],
-  ...Object.fromEntries(nouns.map((noun) => [noun, ['lib', 'database', 'http/operation.ts', ...nouns]])),
+  ...Object.fromEntries(
+    nouns.map((noun) => [noun, ['lib', 'database', 'http/operation.ts', 'http/console-action.ts', ...nouns]]),
+  ),
   services: ['lib', 'database', 'http/operation.ts', 'engine', ...nouns],
   engine: ['lib'],
   client: [],
-  cli: ['lib', 'activities', 'installation', 'client', 'http/operation.ts', 'operations.ts', 'app.ts', 'config.ts'],
+  cli: [
+    'lib',
+    'activities',
+    'installation',
+    'sessions',
+    'client',
+    'http/operation.ts',
+    'operations.ts',
+    'app.ts',
+    'config.ts',
+  ],
 }
 
 function importsOf(file: string): { path: string; isType: boolean }[] {
@@ -72,6 +87,19 @@ describe('architecture', () => {
     for (const file of inClient) {
       assert.doesNotMatch(readFileSync(join(root, file), 'utf8'), /from '[^.]|\bimport\(|\b(?:process|Buffer)\./, file)
     }
+  })
+
+  it('the console knows the client of the API, and nothing else of the server', () => {
+    const pages = globSync('console/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
+    assert.ok(pages.includes('console/main.tsx'))
+    const foreign = pages.flatMap((file) =>
+      importsOf(file)
+        .filter(({ path }) => !path.startsWith('console/') && !path.startsWith('src/client/'))
+        .map(({ path }) => `${file} imports ${path}`),
+    )
+    assert.deepEqual(foreign, [])
+    const inlined = pages.filter((file) => readFileSync(join(root, file), 'utf8').includes('dangerouslySetInnerHTML'))
+    assert.deepEqual(inlined, [])
   })
 
   it('the server and the commands that call it load nothing of each other: one stays small, the other starts at once', () => {
@@ -116,7 +144,7 @@ describe('architecture', () => {
 
   it('an operation has one name: its file is the kebab-case of its id', () => {
     const names = new Set(files.map((file) => file.split('/').at(-1)!.replace(/\.ts$/, '')))
-    for (const { id } of operations) {
+    for (const { id } of [...operations, ...consoleActions]) {
       const name = id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
       assert.ok(names.has(name), `${id} should stand in ${name}.ts`)
     }

@@ -8,12 +8,24 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { AnyOperation } from '../src/http/operation.ts'
 import { randomBase62 } from '../src/lib/id.ts'
+import { hashPassword } from '../src/lib/password.ts'
 import { operations } from '../src/operations.ts'
 import type { SourceKindName } from '../src/pipes/pipe.ts'
 import { findPipe, openSecrets } from '../src/pipes/store.ts'
 import { passwordPlace } from '../src/services/service.ts'
 import { findService } from '../src/services/store.ts'
-import { Canaries, databaseFiles, dumpTables, formsOf, merged, nested, placesOf, type Slot, slots } from './canary.ts'
+import {
+  actionSlots,
+  Canaries,
+  databaseFiles,
+  dumpTables,
+  formsOf,
+  merged,
+  nested,
+  placesOf,
+  type Slot,
+  slots,
+} from './canary.ts'
 import { type Key, openTestApp, type RequestOptions, type TestApp, type TestResponse } from './harness.ts'
 import { type Json, kinds, leastPipes, withField } from './pipes.ts'
 import { freshAddress, type Ids, makeIds, pathOf } from './world.ts'
@@ -91,6 +103,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const shownToAll = seen.value('names')
     /** Secrets that Penstock made itself, each shown in one answer. */
     const generated: string[] = []
+    /** Those that no answer shows. */
+    const usedUp: string[] = []
 
     let app: TestApp
     let isOpen = false
@@ -331,6 +345,57 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
+    it('S4 takes canaries in the actions of the console, whether they succeed or fail', async () => {
+      const { adminUserId } = app.sample
+      const [admin] = await app.query<{ email: string }>(`SELECT email FROM users WHERE id = '${adminUserId}'`)
+      const password = secrets.token('a password')
+      await app.query(`UPDATE users SET password_hash = '${await hashPassword(password)}' WHERE id = '${adminUserId}'`)
+      const headers = { origin: 'https://penstock.example.com' }
+      const signIn = { email: admin!.email, password }
+      const signedIn = await send('POST', '/console/api/session', { key: null, headers, body: signIn }, ownAnswers)
+      assert.equal(signedIn.status, 200)
+      generated.push(/=(ses_\w{43});/.exec(String(signedIn.headers['set-cookie']))![1]!)
+      const session = await app.addSession(adminUserId)
+      const next = secrets.token('the next password')
+      const change = { currentPassword: password, newPassword: next }
+      assert.equal((await send('POST', '/console/api/account/password', { session, body: change })).status, 200)
+      const link = (await app.app.database.write('createSignInLink', { email: admin!.email, minutes: 1 }, 'link'))!
+      const byLink = await send(
+        'POST',
+        '/console/api/session/link',
+        { key: null, headers, body: { token: link } },
+        ownAnswers,
+      )
+      assert.equal(byLink.status, 200)
+      generated.push(/=(ses_\w{43});/.exec(String(byLink.headers['set-cookie']))![1]!)
+      usedUp.push(link, session.token)
+
+      assert.ok(actionSlots.length >= 6)
+      for (const { action, field, name } of actionSlots) {
+        const others = Object.keys(action.body!.properties).filter((each) => each !== field)
+        const base = Object.fromEntries(others.map((each) => [each, each === 'email' ? admin!.email : 'x'.repeat(16)]))
+        const bodies = (where: string): unknown[] => [
+          { ...base, [field]: secrets.token(`${name}, ${where}`) },
+          { ...base, [field]: [secrets.token(`${name}, ${where} in a list`)] },
+          { ...base, [field]: secrets.token(`${name}, ${where} too long`).repeat(20) },
+          { ...base, [field]: secrets.token(`${name}, ${where} beside more`), more: 1 },
+          { [field]: secrets.token(`${name}, ${where} alone`) },
+        ]
+        for (const body of bodies('with a session')) {
+          const own = await app.addSession(adminUserId)
+          assert.ok((await send(action.method, action.path, { session: own, body })).status >= 400, name)
+        }
+        for (const body of bodies('without')) {
+          assert.ok((await send(action.method, action.path, { key: null, headers, body })).status >= 400, name)
+        }
+        const text = `{"${field}": "${secrets.token(`${name}, broken`)}`
+        assert.equal(
+          (await send(action.method, action.path, { session: await app.addSession(adminUserId), text })).status,
+          400,
+        )
+      }
+    })
+
     it('S4 takes canaries in ids, paths and headers', async () => {
       for (const carrier of carriers) {
         const { operation, base: body } = carrier
@@ -387,7 +452,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         generated.push(/#(inv_\w{43})$/.exec(link)![1]!)
       }
       // Used, wrongly used and taken away again.
-      for (const secret of generated) {
+      for (const secret of generated.filter((text) => !text.startsWith('ses_'))) {
         await send('GET', '/v1/organizations', { key: { keyId: made.keyId, secret } })
         await send('PATCH', `/v1/organizations/${ids.organizationId}`, {
           body: { name: 17 },
@@ -398,7 +463,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         body: { state: 'disabled' },
       })
       await send('GET', '/v1/organizations', { key: { keyId: made.keyId, secret: generated.at(-3)! } })
-      assert.equal(new Set(generated).size, 6)
+      assert.equal(new Set(generated).size, 8)
     })
 
     it('S4 finds what may be found, in every form', () => {
@@ -430,6 +495,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     function generatedIn(haystacks: Map<string, Buffer>): string[] {
       const texts = [
         ...generated,
+        ...usedUp,
         app.admin.secret,
         app.developer.secret,
         stranger.secret,
@@ -499,11 +565,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(quotable.findIn(haystacks), [])
       assert.deepEqual(generatedIn(haystacks), [])
       const own = ownAnswers.join('\n')
+      const firstKey = generated.findIndex((text) => text.startsWith('pst_'))
       for (const [index, secret] of generated.entries()) {
-        // The first one was asked for twice with one idempotency key.
+        // The first key was asked for twice with one idempotency key.
         assert.equal(
           own.split(secret).length - 1,
-          index === 0 ? 2 : 1,
+          index === firstKey ? 2 : 1,
           'shown in the answer that made it, and in no other',
         )
       }

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { consoleActions } from '../src/console-actions.ts'
+import type { AnyConsoleAction } from '../src/http/console-action.ts'
 import type { AnyOperation } from '../src/http/operation.ts'
 import { isObject } from '../src/lib/merge-patch.ts'
 import type { Schema } from '../src/lib/schema.ts'
@@ -100,6 +102,16 @@ export interface Slot {
 /** Every one of every operation. */
 export const slots: Slot[] = operations.flatMap((operation) =>
   secretPaths(operation.body ?? {}).map((path) => ({ operation, path, name: `${operation.id} ${path.join('.')}` })),
+)
+
+/** The same of the actions of the console: names of fields in their bodies. */
+export const actionSlots: { action: AnyConsoleAction; field: string; name: string }[] = consoleActions.flatMap(
+  (action) =>
+    secretPaths(action.body ?? {}).map((path) => {
+      const [field, ...deeper] = path
+      if (field === undefined || deeper.length > 0) throw new Error(`${action.id} has a secret that is not a field`)
+      return { action, field, name: `${action.id} ${field}` }
+    }),
 )
 
 export function nested(path: string[], value: unknown): object {

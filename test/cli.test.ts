@@ -75,11 +75,31 @@ describe('the commands', () => {
     assert.doesNotMatch(error, /\bat .*:\d+:\d+/, 'a stack trace')
   }
 
+  const opening = /^Open the console: (http:\/\/127\.0\.0\.1:\d+)\/console\/sign-in#(lnk_\w{43}) {3}\(works once\)$/m
+
+  /** As the console does with the token of a link; gives what it then knows of the session. */
+  async function signIn(url: string, token: string): Promise<{ user: { email: string } }> {
+    const signedIn = await fetch(`${url}/console/api/session/link`, {
+      method: 'POST',
+      headers: { origin: url, 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    })
+    if (!signedIn.ok) throw new Error(String(signedIn.status))
+    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
+    const session = await fetch(`${url}/console/api/session`, { headers: { cookie } })
+    return ((await session.json()) as { result: { user: { email: string } } }).result
+  }
+
   describe('try', () => {
     it('makes a sample once, keeps it private, and ends with 0 on SIGTERM', async () => {
       const data = join(folder, 'try')
       const first = await start('try', { PENSTOCK_DATA: data })
       assert.match(first.printed, /curl/)
+      const [, url, token] = opening.exec(first.printed)!
+      assert.match(first.printed.trimStart(), /^Open the console: /)
+      const session = await signIn(url!, token!)
+      assert.equal(session.user.email, 'ingrid.solheim@northwind.example')
+      await assert.rejects(signIn(url!, token!), /401/)
       const file = join(data, 'sample.env')
       assert.equal(statSync(file).mode & 0o777, 0o600)
       assert.equal(statSync(join(data, 'master-keys.json')).mode & 0o777, 0o600)
@@ -97,6 +117,8 @@ describe('the commands', () => {
       const second = await start('try', { PENSTOCK_DATA: data })
       const without = (text: string) => text.replace(/^BASE_URL=.*$/m, '')
       assert.equal(without(readFileSync(file, 'utf8')), without(made))
+      const [, secondUrl, secondToken] = opening.exec(second.printed)!
+      assert.equal((await signIn(secondUrl!, secondToken!)).user.email, 'ingrid.solheim@northwind.example')
       assert.equal(await end(second.child), 0)
     })
 
@@ -119,9 +141,17 @@ describe('the commands', () => {
       const made = await run(initArguments, { PENSTOCK_DATA: data })
       assert.equal(made.code, 0, made.error)
       assert.match(made.printed, /^Key secret +pst_\w{49} /m)
+      const token = /^Sign in at +http:\S+\/console\/sign-in#(lnk_\w{43}) {3}\(works once, /m.exec(made.printed)![1]!
       await refuses(initArguments, { PENSTOCK_DATA: data }, /^This Penstock has been set up already/)
       const running = await start('start', { PENSTOCK_DATA: data })
       assert.match(running.printed, /"listening"/)
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(running.printed)![0]
+      assert.equal((await signIn(url, token)).user.email, 'ada@acme.example')
+      await refuses(
+        ['link', '--email', 'ada@acme.example'],
+        { PENSTOCK_DATA: data },
+        /^Penstock is running on this data/,
+      )
       await refuses(['start'], { PENSTOCK_DATA: data }, /^Another Penstock is using /)
       assert.equal(await end(running.child), 0)
 
@@ -137,6 +167,50 @@ describe('the commands', () => {
       )
     })
 
+    it('have a link for who has no password', async () => {
+      const data = join(folder, 'linked')
+      await refuses(
+        ['link', '--email', 'ada@acme.example'],
+        { PENSTOCK_DATA: data },
+        /^This Penstock has not been set up yet/,
+      )
+      await run(initArguments, { PENSTOCK_DATA: data })
+      const settings = { PENSTOCK_DATA: data, PENSTOCK_PUBLIC_URL: 'https://penstock.acme.example/' }
+      const made = await run(['link', '--email', 'Ada@acme.example', '--minutes', '5'], settings)
+      assert.equal(made.code, 0, made.error)
+      assert.match(
+        made.printed,
+        /^https:\/\/penstock\.acme\.example\/console\/sign-in#lnk_\w{43}\nIt signs ada@acme\.example in once, within 5 minutes\.\n$/,
+      )
+      await refuses(['link', '--email', 'nobody@acme.example'], settings, /^Nobody here has the email address "nobody@/)
+      for (const minutes of ['0', '-1', '1.5', 'x', '10081', '']) {
+        await refuses(
+          ['link', '--email', 'ada@acme.example', `--minutes=${minutes}`],
+          settings,
+          /^--minutes must be a number from 1 to 10080/,
+        )
+      }
+    })
+
+    it('make another organization, for somebody known and for somebody new', async () => {
+      const data = join(folder, 'several')
+      const settings = { PENSTOCK_DATA: data }
+      const create = (...more: string[]) => ['organization', 'create', '--name', 'Acme Labs', ...more]
+      await refuses(create('--admin-email', 'ada@acme.example'), settings, /^This Penstock has not been set up yet/)
+      const first = await run(initArguments, settings)
+      const adaId = /Admin user +(\S+)/.exec(first.printed)![1]
+      const known = await run(create('--admin-email', 'ADA@acme.example'), settings)
+      assert.equal(known.code, 0, known.error)
+      assert.equal(/Admin user +(\S+)/.exec(known.printed)![1], adaId)
+      assert.match(known.printed, /^Organization \S+\n[^]*Key secret +pst_\w+[^]*Sign in at +http\S+#lnk_\w{43} /)
+      assert.notEqual(/Organization (\S+)/.exec(known.printed)![1], /Organization (\S+)/.exec(first.printed)![1])
+      await refuses(create('--admin-email', 'noor@acme.example'), settings, /^Nobody here has the email address "noor@/)
+      const fresh = await run(create('--admin-email', 'noor@acme.example', '--admin-name', 'Noor'), settings)
+      assert.equal(fresh.code, 0, fresh.error)
+      assert.notEqual(/Admin user +(\S+)/.exec(fresh.printed)![1], adaId)
+      await refuses(create('--admin-email', 'noor'), settings, /^"noor" is not an email address/)
+    })
+
     it('ask for what is missing', async () => {
       await refuses(['init'], { PENSTOCK_DATA: join(folder, 'asked') }, /^--organization is missing/)
     })
@@ -149,6 +223,11 @@ describe('the commands', () => {
   })
 
   describe('settings', () => {
+    const oidc = (issuer: string): Record<string, string> => ({
+      PENSTOCK_OIDC_ISSUER: issuer,
+      PENSTOCK_OIDC_CLIENT_ID: 'penstock',
+      PENSTOCK_OIDC_CLIENT_SECRET_FILE: '/nowhere/secret',
+    })
     const cases: [string, Record<string, string>, RegExp][] = [
       ['a setting that does not exist', { PENSTOCK_PROT: '1' }, /^PENSTOCK_PROT is not a setting/],
       ['a port that is none', { PENSTOCK_PORT: '80 80' }, /^PENSTOCK_PORT must be/],
@@ -158,6 +237,23 @@ describe('the commands', () => {
       ['another database', { DATABASE_URL: 'mysql://127.0.0.1/x' }, /^DATABASE_URL must begin with postgres/],
       ['nobody at DATABASE_URL', { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x' }, /nothing listens there\.$/],
       ['a DATABASE_URL that is no URL', { DATABASE_URL: 'postgres://a:hid/den@127.0.0.1/x' }, /^PostgreSQL at /],
+      [
+        'half of an OpenID provider',
+        { PENSTOCK_OIDC_ISSUER: 'https://accounts.example.com' },
+        /missing: PENSTOCK_OIDC_CLIENT_ID, PENSTOCK_OIDC_CLIENT_SECRET_FILE\.$/,
+      ],
+      ['a name of an OpenID provider alone', { PENSTOCK_OIDC_NAME: 'Google' }, /must all be set/],
+      [
+        'an OpenID provider without TLS',
+        oidc('http://accounts.example.com'),
+        /^PENSTOCK_OIDC_ISSUER must be the https/,
+      ],
+      ['an OpenID provider that is no address', oidc('accounts'), /^PENSTOCK_OIDC_ISSUER must be the https/],
+      [
+        'a client secret that is not there',
+        oidc('http://127.0.0.1:9'),
+        /^PENSTOCK_OIDC_CLIENT_SECRET_FILE=\/nowhere\/secret cannot be read \(ENOENT\)\.$/,
+      ],
       [
         'a folder that cannot be made',
         { PENSTOCK_DATA: '/proc/penstock' },

@@ -11,6 +11,7 @@ import type { Dialect, Sql } from '../src/database/sql.ts'
 import { bind } from '../src/database/sql.ts'
 import { SqliteConnection } from '../src/database/sqlite.ts'
 import type { Role } from '../src/http/operation.ts'
+import { SessionGuard } from '../src/http/session-guard.ts'
 import type { Sample } from '../src/installation/sample.ts'
 import { newKey } from '../src/keys/key.ts'
 import { insertKey, type KeyToInsert } from '../src/keys/store.ts'
@@ -20,6 +21,8 @@ import { insertMember, insertUser } from '../src/members/store.ts'
 import { insertOrganization } from '../src/organizations/store.ts'
 import type { Provider } from '../src/services/service.ts'
 import { insertService } from '../src/services/store.ts'
+import { csrfTokenOf, lastMomentOf, newSessionToken } from '../src/sessions/session.ts'
+import { insertSession, type SessionToInsert } from '../src/sessions/store.ts'
 import { startPostgres } from './postgres-server.ts'
 
 export interface Key {
@@ -27,9 +30,20 @@ export interface Key {
   secret: string
 }
 
+/** What a browser has of a session. */
+export interface TestSession {
+  id: string
+  token: string
+  csrfToken: string
+  /** What the console sends along. */
+  headers: Record<string, string>
+}
+
 export interface RequestOptions {
   /** The sample's admin key unless told; `null` sends no Authorization header. */
   key?: Key | null
+  /** Instead of a key. */
+  session?: TestSession
   body?: unknown
   /** Sent as it is, instead of `body`. */
   text?: string | Buffer
@@ -62,6 +76,8 @@ export interface TestApp {
   addMember(organizationId: string, role: Role): Promise<string>
   addKey(organizationId: string, role: Role, more?: Partial<KeyToInsert>): Promise<Key>
   addService(organizationId: string, provider?: Provider): Promise<string>
+  /** Of somebody who has just signed in, unless told. */
+  addSession(userId: string, more?: Partial<SessionToInsert>): Promise<TestSession>
   /** Rows of a statement written for the test; parameters are not needed often enough to have them. */
   query<Row>(text: string): Promise<Row[]>
   close(): Promise<void>
@@ -81,6 +97,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     tlsInFront: false,
     allowLoopback: false,
     serviceChecks: false,
+    oidc: undefined,
     operations: {
       publicUrl: 'https://penstock.example.com',
       privateEndpointServices: {
@@ -130,6 +147,23 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     return id
   }
 
+  const guard = new SessionGuard({ publicUrl: config.operations.publicUrl, lifetimeSeconds: 3600 })
+  const addSession = async (userId: string, more: Partial<SessionToInsert> = {}): Promise<TestSession> => {
+    const { token, tokenHash } = newSessionToken(app.vault)
+    const now = more.now ?? new Date().toISOString()
+    const expireAt = lastMomentOf(now)
+    const id = newId()
+    await insertSession(sql, { tokenHash, id, userId, now, expireAt, address: '192.0.2.1', userAgent: 'test', ...more })
+    const csrfToken = csrfTokenOf(app.vault, token.reveal())
+    const headers = {
+      cookie: guard.cookie(token.reveal()).split(';')[0]!,
+      origin: new URL(config.operations.publicUrl).origin,
+      'sec-fetch-site': 'same-origin',
+      'x-csrf-token': csrfToken,
+    }
+    return { id, token: token.reveal(), csrfToken, headers }
+  }
+
   return {
     dialect,
     app,
@@ -142,6 +176,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     addMember,
     addKey,
     addService,
+    addSession,
     async addOrganization() {
       const organizationId = newId()
       await insertOrganization(sql, { id: organizationId, name: 'Another', now: new Date().toISOString() })
@@ -153,7 +188,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
       }
     },
     async request(method, path, options = {}) {
-      const { key = admin, body, text, address, headers = {} } = options
+      const { session, key = session ? null : admin, body, text, address, headers = {} } = options
       // What the test wrote around Penstock in this turn would be newer than the snapshot of its reads.
       await nextTurn()
       const payload = text ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -164,6 +199,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
         headers: {
           ...(key ? { authorization: basic(key) } : {}),
           ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+          ...session?.headers,
           ...headers,
         },
         ...(payload === undefined ? {} : { payload }),

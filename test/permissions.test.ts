@@ -1,14 +1,17 @@
 // S1: nobody gets in where they do not belong. Generated from the list of operations: a new operation has its tests by
 // being in the list. What each request must be answered with follows from the order of the checks, never from a table
-// by hand: throttle → 401 → address 403 → malformed id 400 → organization 404 → role 403 → resource 404 → 200.
+// by hand: throttle → 401 → address 403 → malformed id 400 → organization 404 → role 403 → resource 404 → 200; for a session
+// throttle → origin 403 → 401 → CSRF token 403 → malformed id 400 and so on.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { before, it } from 'node:test'
-import type { AnyOperation } from '../src/http/operation.ts'
+import { consoleActions } from '../src/console-actions.ts'
+import type { AnyOperation, Role } from '../src/http/operation.ts'
 import { newId, randomBase62 } from '../src/lib/id.ts'
 import { problems } from '../src/lib/problem.ts'
 import { operations } from '../src/operations.ts'
+import type { SessionToInsert } from '../src/sessions/store.ts'
 import { basic, type Key, onBothDatabases, type TestApp, type TestResponse } from './harness.ts'
 import { asker, freshAddress, type Ids, makeIds, pathOf, preparations } from './world.ts'
 
@@ -23,16 +26,21 @@ const publicRoutes = [
   '/docs/reference.css',
   '/docs/reference.js',
   '/problems',
+  '/console',
+  '/console/color-scheme.js',
+  '/console/penstock.svg',
   ...Object.keys(problems).map((code) => `/problems/${code}`),
 ]
 
 interface Caller {
   name: string
   /** What the caller gets before anything is looked at; without it the caller is let in. */
-  refused?: 401 | 403
+  refused?: 401 | 403 | ((operation: AnyOperation) => 403 | undefined)
   role: 'admin' | 'developer'
   organization: 'own' | 'other'
   authorization(): string | undefined
+  /** Of a person with a session instead of a key. */
+  session?: Record<string, string>
   /** In the range 192.0.2.0/24, the only one that some keys may be used from. */
   fromListedAddress?: boolean
 }
@@ -56,11 +64,14 @@ interface World {
 }
 
 function expectedStatus(operation: AnyOperation, caller: Caller, resource: Resource): number {
-  if (caller.refused) return caller.refused
+  const refused = typeof caller.refused === 'function' ? caller.refused(operation) : caller.refused
+  if (refused) return refused
   if (resource.state === 'malformed') return 400
   const namesOrganization = parametersOf(operation).includes('organizationId')
   if (namesOrganization && resource.organization !== caller.organization) return 404
   if (operation.access === 'admin' && caller.role !== 'admin') return 403
+  // Who is not here with a key has no current one.
+  if (operation.id === 'getCurrentKey' && caller.session) return 404
   return resource.state === 'missing' ? 404 : 200
 }
 
@@ -100,14 +111,14 @@ function resourcesOf(operation: AnyOperation, { own, other }: Pick<World, 'own' 
 async function send(
   app: TestApp,
   operation: AnyOperation,
-  caller: Pick<Caller, 'authorization' | 'fromListedAddress'>,
+  caller: Pick<Caller, 'authorization' | 'session' | 'fromListedAddress'>,
   ids: Ids,
 ): Promise<TestResponse> {
   const authorization = caller.authorization()
   return app.request(operation.method, pathOf(operation, ids), {
     key: null,
     address: caller.fromListedAddress ? '192.0.2.7' : freshAddress(),
-    headers: authorization === undefined ? {} : { authorization },
+    headers: { ...caller.session, ...(authorization === undefined ? {} : { authorization }) },
     ...(operation.example.body === undefined ? {} : { body: operation.example.body }),
   })
 }
@@ -147,6 +158,14 @@ async function makeWorld(app: TestApp): Promise<World> {
     expireAt: new Date(Date.now() + 3_600_000).toISOString(),
   })
 
+  const session = async (organizationId: string, role: Role, more: Partial<SessionToInsert> = {}) =>
+    (await app.addSession(await app.addMember(organizationId, role), more)).headers
+  const adminSession = await session(sample.organizationId, 'admin')
+  const { 'x-csrf-token': _token, ...withoutToken } = adminSession
+  const { origin: _origin, 'sec-fetch-site': _site, ...withoutOrigin } = adminSession
+  const person = { authorization: () => undefined, role: 'admin', organization: 'own' } as const
+  const change = ({ method }: AnyOperation) => (method === 'GET' ? undefined : 403)
+
   const ours = { organization: 'own', role: 'admin' } as const
   const { developer } = app
   return {
@@ -182,6 +201,59 @@ async function makeWorld(app: TestApp): Promise<World> {
       { name: 'admin', ...ours, authorization: () => basic(admin) },
       { name: 'admin from an allowed address', ...ours, authorization: () => basic(listed), fromListedAddress: true },
       { name: 'admin with a key that expires later', ...ours, authorization: () => basic(unexpired) },
+      {
+        name: 'unknown session',
+        ...person,
+        refused: 401,
+        session: { ...adminSession, cookie: `__Host-penstock-session=ses_${'0'.repeat(43)}` },
+      },
+      {
+        name: 'expired session',
+        ...person,
+        refused: 401,
+        session: await session(sample.organizationId, 'admin', { expireAt: new Date(Date.now() - 1).toISOString() }),
+      },
+      {
+        name: 'session that was not used for long',
+        ...person,
+        refused: 401,
+        session: await session(sample.organizationId, 'admin', {
+          now: new Date(Date.now() - 12 * 3_600_000).toISOString(),
+        }),
+      },
+      { name: 'session without a CSRF token', ...person, refused: change, session: withoutToken },
+      {
+        name: 'session with the CSRF token of another',
+        ...person,
+        refused: change,
+        session: { ...adminSession, 'x-csrf-token': (await session(sample.organizationId, 'admin'))['x-csrf-token']! },
+      },
+      { name: 'session without an origin', ...person, refused: change, session: withoutOrigin },
+      {
+        name: 'session of a foreign origin',
+        ...person,
+        refused: change,
+        session: { ...withoutOrigin, origin: 'https://attacker.example' },
+      },
+      {
+        name: 'session on a foreign site',
+        ...person,
+        refused: 403,
+        session: { ...adminSession, 'sec-fetch-site': 'cross-site' },
+      },
+      {
+        name: 'session of a non-member',
+        ...person,
+        organization: 'other',
+        session: await session(another.organizationId, 'admin'),
+      },
+      {
+        name: 'session of a developer',
+        ...person,
+        role: 'developer',
+        session: await session(sample.organizationId, 'developer'),
+      },
+      { name: 'session of an admin', ...person, session: adminSession },
     ],
   }
 }
@@ -200,6 +272,17 @@ const callerNames = [
   'admin',
   'admin from an allowed address',
   'admin with a key that expires later',
+  'unknown session',
+  'expired session',
+  'session that was not used for long',
+  'session without a CSRF token',
+  'session with the CSRF token of another',
+  'session without an origin',
+  'session of a foreign origin',
+  'session on a foreign site',
+  'session of a non-member',
+  'session of a developer',
+  'session of an admin',
 ]
 
 /** Every row of every table, as text. */
@@ -261,7 +344,8 @@ onBothDatabases('S1 permissions', (app) => {
       } else if (!accepted) {
         assert.deepEqual(Object.keys(response.body), ['error', 'status'])
         assert.equal(response.body.status, expected)
-        assert.equal(response.headers['www-authenticate'], expected === 401 ? 'Basic realm="penstock"' : undefined)
+        const challenge = expected === 401 && !caller(callerName).session
+        assert.equal(response.headers['www-authenticate'], challenge ? 'Basic realm="penstock"' : undefined)
       }
     }
     assert.deepEqual(wrong, [])
@@ -287,12 +371,14 @@ onBothDatabases('S1 permissions', (app) => {
   }
 
   it('S1 gives one and the same 401 for every kind of wrong credentials', async () => {
-    for (const operation of operations) {
-      const seen = new Set<string>()
-      for (const each of world.callers.filter(({ refused }) => refused === 401)) {
-        seen.add(JSON.stringify(withoutIds(await send(app(), operation, each, world.own), {})))
+    const wrong = world.callers.filter(({ refused }) => refused === 401)
+    for (const kind of [wrong.filter(({ session }) => !session), wrong.filter(({ session }) => session)]) {
+      assert.ok(kind.length >= 3)
+      for (const operation of operations) {
+        const seen = new Set<string>()
+        for (const each of kind) seen.add(JSON.stringify(withoutIds(await send(app(), operation, each, world.own), {})))
+        assert.equal(seen.size, 1)
       }
-      assert.equal(seen.size, 1)
     }
   })
 
@@ -310,16 +396,16 @@ onBothDatabases('S1 permissions', (app) => {
             ? { ids: { ...world.own, organizationId: world.other.organizationId! } }
             : twin
         if (!foreign || missing.name.startsWith('foreign')) continue
-        const [toMissing, toForeign] = [
-          await send(app(), operation, caller('admin'), missing.ids),
-          await send(app(), operation, caller('admin'), foreign.ids),
-        ]
-        assert.equal(toMissing.status, 404)
-        assert.deepEqual(withoutIds(toForeign, foreign.ids), withoutIds(toMissing, missing.ids))
-        compared++
+        for (const each of [caller('admin'), caller('session of an admin')]) {
+          const toMissing = await send(app(), operation, each, missing.ids)
+          const toForeign = await send(app(), operation, each, foreign.ids)
+          assert.equal(toMissing.status, 404)
+          assert.deepEqual(withoutIds(toForeign, foreign.ids), withoutIds(toMissing, missing.ids))
+          compared++
+        }
       }
     }
-    assert.ok(compared >= operations.length)
+    assert.ok(compared >= 2 * operations.length)
   })
 
   it('S1 offers no method that is not declared, of all that HTTP knows', async () => {
@@ -363,8 +449,10 @@ onBothDatabases('S1 permissions', (app) => {
 
   it('S1 serves no route that is neither an operation nor public', async () => {
     const served = pathsOf(app().app.server.printRoutes({ commonPrefix: false }))
-    const paths = new Set(operations.map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
-    assert.deepEqual(served.sort(), [...paths, ...publicRoutes].sort())
+    const paths = new Set([...operations, ...consoleActions].map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
+    // Addresses of pages, as the tree prints a wildcard, and names of assets.
+    const patterns = ['/console*', '/console/assets/:name']
+    assert.deepEqual(served.sort(), [...paths, ...publicRoutes, ...patterns].sort())
     for (const path of publicRoutes) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
         const response = await app().request(method, path, { body: {}, address: freshAddress() })

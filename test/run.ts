@@ -19,7 +19,7 @@ const compileCache = join(root, 'node_modules', '.cache', 'penstock-tests')
 
 const files: string[] = []
 // The files that take longest come first, so that no core waits for the last one.
-for (const pattern of patterns.length > 0 ? patterns : ['test/*.test.ts', 'src/**/*.test.ts']) {
+for (const pattern of patterns.length > 0 ? patterns : ['test/*.test.ts', 'src/**/*.test.ts', 'console/**/*.test.ts']) {
   const found = globSync(pattern, { cwd: root }).sort()
   // A misspelt name must not pass as a green run.
   if (found.length === 0) {

@@ -204,6 +204,7 @@ describe('S9 a new master key', () => {
       tlsInFront: false,
       allowLoopback: false,
       serviceChecks: false,
+      oidc: undefined,
       operations: { publicUrl: 'https://penstock.example.com', privateEndpointServices: {} },
     }
     let app: App | undefined

@@ -94,7 +94,7 @@ onBothDatabases('listActivities', (app) => {
         { field: 'd', from: false, to: 'changed' },
       ]
       const target = { type: 'pipe', id: 'p', serviceId: 's' }
-      const caller = { id: newId(), organizationId, address: '::1', userAgent: '' }
+      const caller = { type: 'key' as const, id: newId(), organizationId, address: '::1', userAgent: '' }
       const now = new Date().toISOString()
       await insertActivity(app().sql, {
         type: 'pipe_updated',

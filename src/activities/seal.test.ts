@@ -21,7 +21,7 @@ onBothDatabases('sealed activities', (app) => {
         const request = {
           operationId: 'updateMember',
           requestId: newId(),
-          caller: { id: keyRecordId, organizationId, address: '192.0.2.1', userAgent: 'test' },
+          caller: { type: 'key' as const, id: keyRecordId, organizationId, address: '192.0.2.1', userAgent: 'test' },
           params: { organizationId, userId },
           query: {},
           body: { role: isAdmin ? 'admin' : 'developer' },

@@ -59,7 +59,7 @@ onBothDatabases('the sealer', (app) => {
     const request = {
       operationId: 'updateOrganization',
       requestId: newId(),
-      caller: { id: key!.id, organizationId, address: '192.0.2.1', userAgent: 'test' },
+      caller: { type: 'key' as const, id: key!.id, organizationId, address: '192.0.2.1', userAgent: 'test' },
       params: { organizationId },
       query: {},
       body: { name: 'Renamed' },

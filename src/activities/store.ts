@@ -8,6 +8,7 @@ const insertStatement = statement<{
   id: string
   type: string
   createdAt: string
+  actorType: Caller['type']
   actorId: string
   address: string
   userAgent: string
@@ -16,8 +17,9 @@ const insertStatement = statement<{
   changes: string
 }>(
   `INSERT INTO activities
-     (organization_id, id, type, created_at, actor_id, address, user_agent, request_id, target, changes)
-   VALUES (:organizationId, :id, :type, :createdAt, :actorId, :address, :userAgent, :requestId, :target, :changes)`,
+     (organization_id, id, type, created_at, actor_type, actor_id, address, user_agent, request_id, target, changes)
+   VALUES (:organizationId, :id, :type, :createdAt, :actorType, :actorId, :address, :userAgent, :requestId, :target,
+     :changes)`,
 )
 
 export interface ActivityToInsert {
@@ -46,6 +48,7 @@ export async function insertActivity(sql: Sql, activity: ActivityToInsert): Prom
     id,
     type,
     createdAt: createdMs === nowMs ? now : new Date(createdMs).toISOString(),
+    actorType: caller.type,
     actorId: caller.id,
     address: caller.address,
     userAgent: caller.userAgent,

@@ -4,6 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { Command, CommanderError, Option } from 'commander'
 import { PenstockError } from '../client/error.ts'
 import {
+  basicAuthorization,
   envelopeOf,
   errorOf,
   isSuccess,
@@ -64,7 +65,7 @@ async function callOperation(operation: AnyOperation, options: Options, width: n
     else if (name === 'organizationId') refuseMissing(operation, ['organization-id'])
   }
 
-  const transport = new Transport({ ...connection, userAgent: 'penstock-cli' })
+  const transport = new Transport({ ...connection, userAgent: 'penstock-cli' }, basicAuthorization(connection))
   const { method, path } = operation
   const send = async (cursor?: string): Promise<Received> => {
     const received = await transport.send({

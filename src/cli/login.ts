@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text as readAll } from 'node:stream/consumers'
-import { envelopeOf, errorOf, isSuccess, Transport } from '../client/transport.ts'
+import { basicAuthorization, envelopeOf, errorOf, isSuccess, Transport } from '../client/transport.ts'
 import { printable } from './call-output.ts'
 import {
   type Credentials,
@@ -26,7 +26,7 @@ export async function login(options: LoginOptions): Promise<void> {
   await orFail(async () => {
     const { url, keyId, keySecret } = await askForMissing(options)
     if (!keyId || !keySecret) throw usageFailure('The id and the secret of the key must not be empty.')
-    const transport = new Transport({ url, keyId, keySecret, userAgent: 'penstock-cli' })
+    const transport = new Transport({ url, userAgent: 'penstock-cli' }, basicAuthorization({ url, keyId, keySecret }))
     const organization = await organizationOf(transport)
     const credentials: Credentials = {
       url: transport.url,

@@ -3,8 +3,10 @@
 import { Command } from 'commander'
 import type { AuditOptions } from './audit.ts'
 import type { InitOptions } from './init.ts'
+import type { LinkOptions } from './link.ts'
 import type { LoginOptions } from './login.ts'
 import { orExplain } from './or-explain.ts'
+import type { OrganizationOptions } from './organization.ts'
 
 const usageExit = 2
 
@@ -26,6 +28,23 @@ export async function runProgram(): Promise<void> {
     .command('try')
     .description('run Penstock with a sample organization, to look at it')
     .action(() => orExplain(async () => (await import('./try.ts')).tryIt()))
+  program
+    .command('link')
+    .description('make a link that signs a person in to the console once')
+    .requiredOption('--email <email>', 'email of the person')
+    .option('--minutes <number>', 'how long the link is good (default: 15)')
+    .action((options: LinkOptions) => orExplain(async () => (await import('./link.ts')).link(options)))
+  program
+    .command('organization')
+    .description('organizations of this Penstock')
+    .command('create')
+    .description('make another organization, with its admin and an admin key')
+    .requiredOption('--name <name>', 'name of the organization')
+    .requiredOption('--admin-email <email>', 'email of its admin, who may be in other organizations too')
+    .option('--admin-name <name>', 'name of the admin, when nobody here has that email yet')
+    .action((options: OrganizationOptions) =>
+      orExplain(async () => (await import('./organization.ts')).createOrganization(options)),
+    )
   program
     .command('login')
     .description('keep the credentials for "penstock call", after checking them')

@@ -3,8 +3,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { readConfig } from '../config.ts'
 import { writePrivateFile } from '../installation/master-keys.ts'
-import type { Sample } from '../installation/sample.ts'
+import { type Sample, sampleAdminEmail } from '../installation/sample.ts'
+import { signInLink } from '../sessions/session.ts'
 import { open, serve } from './serve.ts'
+
+const linkHours = 24
 
 export async function tryIt(): Promise<void> {
   // The engine to try it with runs on the same machine.
@@ -18,7 +21,18 @@ export async function tryIt(): Promise<void> {
   if (existsSync(file)) {
     writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'replace')
   }
-  console.log(existsSync(file) ? welcome(url, shellPath(file), Boolean(sample)) : plainWelcome(url))
+  if (!existsSync(file)) {
+    console.log(plainWelcome(url))
+    return
+  }
+  const link = { email: sampleAdminEmail, minutes: linkHours * 60 }
+  const token = await serving.app.database.write('createSignInLink', link, 'initialize')
+  // Port 0 stands for any free one: which it is is known only now.
+  const publicUrl = config.operations.publicUrl.endsWith(':0') ? url : config.operations.publicUrl
+  const opening = token
+    ? `Open the console: ${signInLink(publicUrl, token)}   (works once)`
+    : `The console is at ${publicUrl}/console`
+  console.log(welcome(url, shellPath(file), Boolean(sample), opening))
 }
 
 function sampleEnvironment(url: string, sample: Sample): string {
@@ -49,12 +63,14 @@ function shellPath(file: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
-function welcome(url: string, file: string, isFirst: boolean): string {
+function welcome(url: string, file: string, isFirst: boolean, opening: string): string {
   const call = (method: string, path: string, body: string): string =>
     `  (. ${file}; curl -sS -u "$KEY_ID:$KEY_SECRET" -X ${method} \\\n` +
     `    "$BASE_URL/v1/organizations/$ORGANIZATION_ID/${path}" \\\n` +
     `    -H 'Content-Type: application/json' -d '${body}')`
   return `
+${opening}
+
 Penstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C
 ${isFirst ? 'A sample organization was made; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
 ${loopbackNotice}

@@ -2,11 +2,14 @@
 // fetch has, and nothing of Node.
 import { PenstockError } from './error.ts'
 
-export interface Connection {
-  /** Where Penstock is, such as `https://penstock.example.com`. */
-  url: string
+export interface Connection extends TransportOptions {
   keyId: string
   keySecret: string
+}
+
+export interface TransportOptions {
+  /** Where Penstock is, such as `https://penstock.example.com`. */
+  url: string
   /** Used instead of the runtime's own. */
   fetch?: typeof globalThis.fetch | undefined
   /** How many times a request is sent again, at the most; 3 unless told. */
@@ -45,19 +48,20 @@ const firstWaitMs = 250
 export class Transport {
   readonly url: string
   // Private, so that neither a log line nor an error of somebody who prints the client has it.
-  readonly #authorization: string
+  readonly #authorize: () => Record<string, string>
   readonly #fetch: typeof globalThis.fetch
   readonly #retries: number
   readonly #timeoutMs: number
   readonly #userAgent: string
 
-  constructor(connection: Connection) {
-    this.url = baseUrl(connection.url)
-    this.#authorization = `Basic ${base64(`${connection.keyId}:${connection.keySecret}`)}`
-    this.#fetch = connection.fetch ?? globalThis.fetch
-    this.#retries = connection.retries ?? 3
-    this.#timeoutMs = connection.timeoutMs ?? 60_000
-    this.#userAgent = connection.userAgent ?? 'penstock-client'
+  /** `authorize` makes the headers that say who is asking. */
+  constructor(options: TransportOptions, authorize: () => Record<string, string>) {
+    this.url = baseUrl(options.url)
+    this.#authorize = authorize
+    this.#fetch = options.fetch ?? globalThis.fetch
+    this.#retries = options.retries ?? 3
+    this.#timeoutMs = options.timeoutMs ?? 60_000
+    this.#userAgent = options.userAgent ?? 'penstock-client'
   }
 
   /** The last answer, whatever its status; throws a PenstockError only when there is none. */
@@ -79,7 +83,7 @@ export class Transport {
   #headers({ method, body, ifMatch, idempotencyKey }: Call): Headers {
     try {
       const headers = new Headers({
-        authorization: this.#authorization,
+        ...this.#authorize(),
         // Tells errors in full; a success is the same with and without it.
         accept: 'application/json, application/problem+json',
         'user-agent': this.#userAgent,
@@ -187,7 +191,7 @@ function invalidRequest(message: string): PenstockError {
 }
 
 /** The path with its parameters, and the query. */
-function pathOf({ path, params }: Call): string {
+export function pathOf({ path, params }: Pick<Call, 'path' | 'params'>): string {
   const inPath = new Set<string>()
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     inPath.add(name)
@@ -238,6 +242,12 @@ function baseUrl(text: string): string {
     throw invalidRequest('url must have no user, password, query or fragment')
   }
   return url.href.replace(/\/+$/, '')
+}
+
+/** Who an API key says is asking. */
+export function basicAuthorization({ keyId, keySecret }: Connection): () => Record<string, string> {
+  const authorization = `Basic ${base64(`${keyId}:${keySecret}`)}`
+  return () => ({ authorization })
 }
 
 function base64(text: string): string {

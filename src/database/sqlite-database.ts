@@ -1,7 +1,7 @@
 // SQLite as the main thread sees it: reads on a connection of its own, writes sent to the writer thread in batches.
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { StartError } from '../lib/start-error.ts'
+import { DataInUseError, StartError } from '../lib/start-error.ts'
 import {
   type Database,
   type DatabaseEvents,
@@ -40,7 +40,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
   const { events } = options
   const lock = lockFile(`${options.file}.lock`)
   if (!lock) {
-    throw new StartError(
+    throw new DataInUseError(
       `Another Penstock is using ${options.file}. Stop it first, or use PostgreSQL (DATABASE_URL) to run several.`,
     )
   }

@@ -34,6 +34,11 @@ export function unauthorized(): Problem {
   )
 }
 
+/** Without a challenge: with one the browser would open a password window of its own, which no session can be typed into. */
+export function signInAgain(): Problem {
+  return new Problem('unauthorized', 'you are not signed in, or your session has ended; sign in again')
+}
+
 /**
  * Reads credentials, remembering with each connection what its last header said: a client sends the same one with every
  * request. Only the reading is remembered; whether the key is good is asked anew each time.

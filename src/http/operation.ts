@@ -14,12 +14,18 @@ export interface OperationSettings {
   publicUrl: string
   /** What to connect a private endpoint to, by provider and region (`aws/us-east-1`). */
   privateEndpointServices: Record<string, { endpointServiceId: string; privateDnsHostname: string }>
+  /** People may also sign in with an OpenID provider, whose button says this. */
+  oidc?: { name: string }
 }
 
-/** Who is asking: an API key that has been checked. */
+/** Who is asking: an API key or a person with a session, either of which has been checked. */
 export interface Caller {
-  /** The id of the key's record, which is what activities name. */
+  type: 'key' | 'user'
+  /** The id of the key's record or of the user, which is what activities name. */
   id: string
+  /** Of a user; a key has none. */
+  sessionId?: string
+  /** Empty for a user in an operation whose path names no organization. */
   organizationId: string
   address: string
   userAgent: string
@@ -156,9 +162,15 @@ export function operation<
 }
 
 /** Throws unless the role may do this. */
-export function requireRole({ access, summary }: AnyOperation, role: Role): void {
+export function requireRole({ access, summary }: AnyOperation, role: Role, callerType: Caller['type']): void {
   if (access === 'developer' || role === 'admin') return
-  throw new Problem('role_not_allowed', `${summary} needs a key with the role admin; this key has the role ${role}`)
+  const [needed, present] = callerType === 'key' ? ['a key with the role', 'this key has'] : ['the role', 'you have']
+  throw new Problem('role_not_allowed', `${summary} needs ${needed} admin; ${present} the role ${role}`)
+}
+
+/** What belongs to somebody else is answered like what does not exist. */
+export function organizationNotFound(organizationId: string): Problem {
+  return new Problem('not_found', `organization ${organizationId} was not found`)
 }
 
 /** Whether its answers carry an ETag. */

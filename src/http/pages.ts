@@ -51,7 +51,7 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     reference ??= (await pages()).referencePage((await parts.document()) as never)
     return send(reply, html, reference)
   })
-  page('/', (reply) => reply.redirect('/docs'))
+  page('/', (reply) => reply.redirect('/console'))
   for (const [file, contentType] of [
     ['reference.css', 'text/css; charset=utf-8'],
     ['reference.js', 'text/javascript; charset=utf-8'],

@@ -1,4 +1,4 @@
-// Two throttles: requests of a key (off unless the operator turns it on), and failed authentications (always on).
+// Two throttles: requests of a key or a person (off unless the operator turns it on), and failed authentications (always on).
 import { Problem } from '../lib/problem.ts'
 
 export interface RateLimit {
@@ -14,7 +14,7 @@ interface Window {
 /** How many keys or addresses are remembered at the most; beyond that the oldest are forgotten. */
 const maxRemembered = 50_000
 
-/** A fixed window per key. */
+/** A fixed window per key or person. */
 export class RequestLimiter {
   readonly #limit: RateLimit
   readonly #windows = new Map<string, Window>()
@@ -24,12 +24,12 @@ export class RequestLimiter {
   }
 
   /** Counts a request and gives the headers that every answer carries; throws when the window is used up. */
-  take(keyId: string, nowMs = Date.now()): Record<string, string> {
-    let window = this.#windows.get(keyId)
+  take(id: string, who: string, nowMs = Date.now()): Record<string, string> {
+    let window = this.#windows.get(id)
     if (!window || window.endsAtMs <= nowMs) {
       window = { endsAtMs: nowMs + this.#limit.windowSeconds * 1000, used: 0 }
-      this.#windows.delete(keyId)
-      remember(this.#windows, keyId, window)
+      this.#windows.delete(id)
+      remember(this.#windows, id, window)
     }
     window.used++
     const resetSeconds = String(Math.ceil((window.endsAtMs - nowMs) / 1000))
@@ -41,7 +41,7 @@ export class RequestLimiter {
     if (window.used <= this.#limit.requests) return headers
     throw new Problem(
       'too_many_requests',
-      `the key may make ${this.#limit.requests} requests in ${this.#limit.windowSeconds} s; try again in ${resetSeconds} s`,
+      `${who} may make ${this.#limit.requests} requests in ${this.#limit.windowSeconds} s; try again in ${resetSeconds} s`,
       { headers: { ...headers, 'retry-after': resetSeconds } },
     )
   }

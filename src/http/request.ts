@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { isObject } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
@@ -106,6 +106,16 @@ export function parseQuery(text: string): Record<string, string | string[]> {
     query[name] = present === undefined ? value : [present, value].flat()
   }
   return query
+}
+
+/** IPv4 that came over an IPv6 socket is written as IPv4. What a proxy says is believed only when it is an address. */
+export function plainAddress(request: FastifyRequest): string {
+  const address = isIP(request.ip) ? request.ip : (request.raw.socket.remoteAddress ?? '')
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address
+}
+
+export function userAgentOf(request: FastifyRequest): string {
+  return (request.headers['user-agent'] ?? '').slice(0, 512)
 }
 
 /** For what never became a request: broken HTTP, headers that are too long, a client that is too slow. */

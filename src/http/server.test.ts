@@ -1044,7 +1044,7 @@ onBothDatabases('the server', (app) => {
       assert.equal(css.headers['x-content-type-options'], 'nosniff')
       const home = await get('/')
       assert.equal(home.status, 302)
-      assert.equal(home.headers.location, '/docs')
+      assert.equal(home.headers.location, '/console')
     })
 
     it('/problems has a page for every problem', async () => {

@@ -1,15 +1,16 @@
 // The HTTP server. Every operation goes through the same steps, in this order: route and method → throttle → authenticate →
 // ids → organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
 import { randomUUID } from 'node:crypto'
-import { isIP } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Log } from '../lib/log.ts'
+import type { Log, LogFields } from '../lib/log.ts'
 import { describeError } from '../lib/log.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
-import { CredentialReader, unauthorized } from './authentication.ts'
+import { CredentialReader, signInAgain, unauthorized } from './authentication.ts'
+import { type ConsoleParts, serveConsoleActions } from './console.ts'
+import type { SignedIn } from './console-action.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
 import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
@@ -19,6 +20,7 @@ import {
   hasEtag,
   type OperationAnswer,
   type OperationRequest,
+  organizationNotFound,
   type Role,
   requireRole,
   takesIfMatch,
@@ -33,6 +35,8 @@ import {
   parseIfMatch,
   parseJsonBody,
   parseQuery,
+  plainAddress,
+  userAgentOf,
 } from './request.ts'
 
 /** A key as authentication sees it: checked, or refused because of the address. */
@@ -44,9 +48,21 @@ export interface AuthenticatedKey {
   addressAllowed: boolean
 }
 
+/** A session that stands, as an operation sees it. */
+export interface PersonWithSession {
+  sessionId: string
+  userId: string
+  /** Of the person in the organization; undefined when the person is no member. */
+  role: Role | undefined
+  csrfToken: string
+}
+
 /** Everything the server asks of the rest of Penstock. */
 export interface ServerParts {
   operations: AnyOperation[]
+  console: ConsoleParts
+  /** Undefined for a session that is unknown or has ended; without an organization the person has no role. */
+  findPerson(token: string, organizationId: string | undefined): Promise<PersonWithSession | undefined>
   /** Undefined for every kind of wrong credentials. */
   authenticate(keyId: string, secretHash: string, address: string): Promise<AuthenticatedKey | undefined>
   read(request: OperationRequest): Promise<OperationAnswer>
@@ -73,19 +89,19 @@ declare module 'fastify' {
 interface RequestState {
   requestId: string
   startedAtMs: number
-  operation: AnyOperation | undefined
+  operation: { id: string } | undefined
   key: AuthenticatedKey | undefined
   caller: Caller | undefined
+  /** Who is signed in, for an action of the console. */
+  signedIn: SignedIn | undefined
   params: Record<string, string>
   headers: Record<string, string>
 }
 
 export function buildServer(parts: ServerParts): FastifyInstance {
   const { log, metrics } = parts
-  for (const operation of parts.operations) {
-    for (const shape of [operation.params, operation.query, operation.body, operation.result]) {
-      if (shape) assertKnownKeywords(shape)
-    }
+  for (const { params, query, body, result } of [...parts.operations, ...parts.console.actions] as AnyOperation[]) {
+    for (const shape of [params, query, body, result]) if (shape) assertKnownKeywords(shape)
   }
   const credentialReader = new CredentialReader(parts.hashSecret)
   const failures = new FailureThrottle()
@@ -126,13 +142,14 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   server.addContentTypeParser(/^application\/(?:merge-patch\+)?json(?:$|[\s;])/i, { parseAs: 'buffer' }, parseJsonBody)
   server.decorateRequest('penstock', null as unknown as RequestState)
 
-  function admitToState(request: FastifyRequest, operation?: AnyOperation): RequestState {
+  function admitToState(request: FastifyRequest, operation?: { id: string }): RequestState {
     request.penstock = {
       requestId: randomUUID(),
       startedAtMs: performance.now(),
       operation,
       key: undefined,
       caller: undefined,
+      signedIn: undefined,
       params: {},
       headers: {},
     }
@@ -140,7 +157,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
 
   server.addHook('onRequest', (request, _reply, next) => {
-    admitToState(request, (request.routeOptions.config as { operation?: AnyOperation }).operation)
+    admitToState(request, (request.routeOptions.config as { operation?: { id: string } }).operation)
     try {
       checkHeaders(request.raw)
       next()
@@ -181,12 +198,18 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     )
   }
 
+  serveConsoleActions(server, parts.console, { failures, countFailure: () => metrics.failedAuthentication(), send })
+
   /** Everything up to the body: who is it, where do they belong, may they do this. */
   async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
     const state = request.penstock
     const address = plainAddress(request)
     const neighbourhood = throttleName(address)
     if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
+    if (request.headers.authorization === undefined) {
+      const token = parts.console.guard.readToken(request.headers)
+      if (token !== undefined) return admitPerson(operation, request, token)
+    }
 
     const credentials = credentialReader.read(request.raw.socket, request.headers.authorization)
     const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secretHash, address))
@@ -196,12 +219,13 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       const names = [neighbourhood, ...(credentials ? [`key ${credentials.keyId.slice(0, 20)}`] : [])]
       const tooMany = names.some((name) => failures.isEmpty(name))
       for (const name of names) failures.count(name)
-      throw tooMany ? tooManyFailures() : unauthorized()
+      if (tooMany) throw tooManyFailures()
+      throw isOwnPage(request) ? signInAgain() : unauthorized()
     }
     state.key = key
-    const userAgent = (request.headers['user-agent'] ?? '').slice(0, 512)
-    state.caller = { id: key.id, organizationId: key.organizationId, address, userAgent }
-    if (limiter) Object.assign(state.headers, limiter.take(key.keyId))
+    const { id, organizationId } = key
+    state.caller = { type: 'key', id, organizationId, address, userAgent: userAgentOf(request) }
+    if (limiter) Object.assign(state.headers, limiter.take(key.keyId, 'the key'))
     if (!key.addressAllowed) {
       throw new Problem(
         'address_not_allowed',
@@ -209,16 +233,37 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       )
     }
 
-    const params = request.params as Record<string, string>
-    const malformed = shapeProblems(operation.params, params, { at: 'the path' })
-    if (malformed.length > 0) throw fieldProblem('invalid_path', malformed)
-    for (const [name, value] of Object.entries(params)) {
-      state.params[name] = operation.params.properties[name].format === 'uuid' ? value.toLowerCase() : value
-    }
+    const malformed = readParams(operation, request)
+    if (malformed) throw malformed
     if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {
-      throw new Problem('not_found', `organization ${state.params.organizationId} was not found`)
+      throw organizationNotFound(state.params.organizationId)
     }
-    requireRole(operation, key.role)
+    requireRole(operation, key.role, 'key')
+  }
+
+  /** The same for a person with a session instead of a key. */
+  async function admitPerson(operation: AnyOperation, request: FastifyRequest, token: string): Promise<void> {
+    const state = request.penstock
+    const { guard } = parts.console
+    const address = plainAddress(request)
+    guard.requireSameOrigin(operation.method, request.headers)
+    const malformed = readParams(operation, request)
+    const organizationId = malformed ? undefined : state.params.organizationId
+    const person = await parts.findPerson(token, organizationId)
+    if (!person) {
+      metrics.failedAuthentication()
+      failures.count(throttleName(address))
+      throw signInAgain()
+    }
+    guard.requireCsrfToken(operation.method, request.headers, person.csrfToken)
+    const { userId: id, sessionId, role } = person
+    const userAgent = userAgentOf(request)
+    state.caller = { type: 'user', id, sessionId, organizationId: organizationId ?? '', address, userAgent }
+    if (limiter) Object.assign(state.headers, limiter.take(id, 'a person'))
+    if (malformed) throw malformed
+    if (organizationId !== undefined && !role) throw organizationNotFound(organizationId)
+    // Where no organization is named nobody has a role in it, and everybody may read what is theirs.
+    requireRole(operation, role ?? 'developer', 'user')
   }
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -284,7 +329,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   async function runWrite(admitted: OperationRequest): Promise<OperationAnswer> {
     if (!admitted.idempotency) return parts.write(admitted)
-    const name = `${admitted.caller.id} ${admitted.idempotency.key}`
+    const { id, organizationId } = admitted.caller
+    const name = `${organizationId} ${id} ${admitted.idempotency.key}`
     if (underWay.has(name)) {
       throw new Problem(
         'idempotency_key_in_use',
@@ -355,7 +401,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         status,
         durationMs: Math.round(seconds * 1e5) / 100,
         address: plainAddress(request),
-        ...(state.key ? { keyId: state.key.keyId, organizationId: state.key.organizationId } : {}),
+        ...callerFields(state),
       })
     }
     const headers: Record<string, string | number> = {
@@ -444,10 +490,28 @@ function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: st
   return new Problem(code, fields.map((field) => field.detail).join('; '), { fields })
 }
 
-/** IPv4 that came over an IPv6 socket is written as IPv4. What a proxy says is believed only when it is an address. */
-function plainAddress(request: FastifyRequest): string {
-  const address = isIP(request.ip) ? request.ip : (request.raw.socket.remoteAddress ?? '')
-  return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address
+/** Ids in lower case into the state; or what is wrong with them. */
+function readParams(operation: AnyOperation, request: FastifyRequest): Problem | undefined {
+  const params = request.params as Record<string, string>
+  const malformed = shapeProblems(operation.params, params, { at: 'the path' })
+  if (malformed.length > 0) return fieldProblem('invalid_path', malformed)
+  for (const [name, value] of Object.entries(params)) {
+    const isUuid = operation.params.properties[name].format === 'uuid'
+    request.penstock.params[name] = isUuid ? value.toLowerCase() : value
+  }
+  return undefined
+}
+
+/** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */
+function isOwnPage({ headers }: FastifyRequest): boolean {
+  const isInBackground = headers['sec-fetch-mode'] !== 'navigate'
+  return headers.authorization === undefined && headers['sec-fetch-site'] === 'same-origin' && isInBackground
+}
+
+function callerFields({ key, caller, signedIn }: RequestState): Pick<LogFields, 'keyId' | 'userId' | 'organizationId'> {
+  if (key) return { keyId: key.keyId, organizationId: key.organizationId }
+  if (caller) return { userId: caller.id, organizationId: caller.organizationId }
+  return signedIn ? { userId: signedIn.userId } : {}
 }
 
 /** The same request with another cursor. Relative: only the client knows by which name it reached us. */

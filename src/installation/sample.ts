@@ -27,6 +27,8 @@ export interface Sample {
   pipeIds: Record<SourceKindName, string>
 }
 
+export const sampleAdminEmail = 'ingrid.solheim@northwind.example'
+
 /** Returns undefined when the store is not empty. */
 export async function createSample(
   { sql, vault }: WriteContext,
@@ -37,7 +39,7 @@ export async function createSample(
     {
       organizationName: 'Northwind Analytics',
       adminName: 'Ingrid Solheim',
-      adminEmail: 'ingrid.solheim@northwind.example',
+      adminEmail: sampleAdminEmail,
     },
   )
   if (!first) return undefined

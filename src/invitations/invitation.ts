@@ -2,13 +2,13 @@
 // and stored only as a keyed hash, like the secret of an API key.
 import type { Sql } from '../database/sql.ts'
 import { randomBase62 } from '../lib/id.ts'
-import { notFound } from '../lib/problem.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 import { MemberRole } from '../members/member.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { findInvitation, type StoredInvitation } from './store.ts'
+import { findInvitation, findInvitationByToken, type InvitationOfToken, type StoredInvitation } from './store.ts'
 
 export const invitationDays = 7
 
@@ -54,14 +54,21 @@ export const invitationExample: Invitation = {
   expireAt: '2026-11-09T16:40:09.120Z',
 }
 
-export interface InvitationToken {
+/** As the console sends it: what stands behind `#` in the link. Not checked for its form: a wrong one is not found. */
+export const InvitationToken = Type.String({ maxLength: 100, secret: true, writeOnly: true })
+
+export interface NewInvitationToken {
   token: Secret
   tokenHash: string
 }
 
-export function newInvitationToken(vault: Vault): InvitationToken {
+export function newInvitationToken(vault: Vault): NewInvitationToken {
   const token = `${tokenPrefix}${randomBase62(tokenLength)}`
-  return { token: new Secret(token), tokenHash: vault.fingerprint('invitation', token) }
+  return { token: new Secret(token), tokenHash: hashInvitationToken(vault, token) }
+}
+
+function hashInvitationToken(vault: Vault, token: string): string {
+  return vault.fingerprint('invitation', token)
 }
 
 /** The token stands behind `#`: browsers keep that part to themselves, so that it is in no server's log. */
@@ -73,4 +80,19 @@ export async function loadInvitation(sql: Sql, organizationId: string, id: strin
   const stored = await findInvitation(sql, organizationId, id)
   if (!stored) throw notFound(`invitation ${id} was not found in organization ${organizationId}`)
   return stored
+}
+
+/** Unknown, accepted, deleted, expired: one and the same answer. */
+export async function loadValidInvitation(
+  sql: Sql,
+  vault: Vault,
+  token: string,
+  now: string,
+): Promise<InvitationOfToken> {
+  const found = await findInvitationByToken(sql, hashInvitationToken(vault, token))
+  if (found && now < found.invitation.expireAt) return found
+  throw new Problem(
+    'invitation_not_valid',
+    'this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
+  )
 }

@@ -29,6 +29,17 @@ const listStatement = statement<{ organizationId: string; at: string; id: string
   `SELECT ${columns} WHERE organization_id = :organizationId AND (created_at, id) < (:at, :id)
    ORDER BY created_at DESC, id DESC LIMIT :rows`,
 )
+const findByTokenStatement = statement<
+  { tokenHash: string },
+  InvitationRow & { organization_id: string; organization_name: string }
+>(
+  `SELECT invitations.id, email, role, invitations.created_at, expire_at, invitations.version,
+     organization_id, organizations.name AS organization_name
+   FROM invitations JOIN organizations ON organizations.id = organization_id WHERE token_hash = :tokenHash`,
+)
+const findPendingStatement = statement<{ email: string; now: string }, { id: string }>(
+  'SELECT id FROM invitations WHERE email = :email AND expire_at > :now LIMIT 1',
+)
 const insertStatement = statement<{
   organizationId: string
   id: string
@@ -62,6 +73,29 @@ export async function findInvitationByEmail(
 ): Promise<Invitation | undefined> {
   const row = await sql.first(findByEmailStatement, { organizationId, email })
   return row && invitationOf(row)
+}
+
+export interface InvitationOfToken {
+  invitation: Invitation
+  organizationId: string
+  organizationName: string
+}
+
+/** Expired or not. */
+export async function findInvitationByToken(sql: Sql, tokenHash: string): Promise<InvitationOfToken | undefined> {
+  const row = await sql.first(findByTokenStatement, { tokenHash })
+  return (
+    row && {
+      invitation: invitationOf(row),
+      organizationId: row.organization_id,
+      organizationName: row.organization_name,
+    }
+  )
+}
+
+/** Whether some organization waits for this person. The email in lower case. */
+export async function isInvited(sql: Sql, email: string, now: string): Promise<boolean> {
+  return (await sql.first(findPendingStatement, { email, now })) !== undefined
 }
 
 /** The newest first. */

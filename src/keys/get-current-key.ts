@@ -1,4 +1,5 @@
 import { operation } from '../http/operation.ts'
+import { notFound } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Key, keyExample, loadKey } from './key.ts'
@@ -17,6 +18,7 @@ export const getCurrentKey = operation({
   problems: [],
   example: { summary: 'A key for deployments', result: { ...keyExample, usedAt: '2026-11-02T16:40:09.120Z' } },
   async run({ sql, caller }, { params }) {
+    if (caller.type !== 'key') throw notFound('this request was made in a session of the console, not with an API key')
     const { key, version } = await loadKey(sql, params.organizationId, caller.id)
     return { result: key, version: String(version) }
   },

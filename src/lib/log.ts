@@ -9,6 +9,7 @@ export interface LogFields {
   status?: number
   durationMs?: number
   keyId?: string
+  userId?: string
   organizationId?: string
   address?: string
   reason?: string

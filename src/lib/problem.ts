@@ -83,13 +83,19 @@ export const problems = {
   unauthorized: {
     status: 401,
     title: 'The credentials are missing or wrong',
-    help: 'Every operation needs HTTP Basic authentication with the id and the secret of an API key. An unknown, wrong, disabled or expired key gets the same answer.',
+    help: 'Every operation needs HTTP Basic authentication with the id and the secret of an API key. An unknown, wrong, disabled or expired key gets the same answer. In the console: the session has ended; sign in again.',
     example: 'send a valid API key: header "Authorization: Basic", key id as user name and key secret as password',
+  },
+  sign_in_failed: {
+    status: 401,
+    title: 'Signing in failed',
+    help: 'The email address or the password is wrong, or the person has no password; or the sign-in link has been used or has expired. Who has forgotten the password can ask the operator of this Penstock for a sign-in link.',
+    example: 'the email address or the password is wrong',
   },
   role_not_allowed: {
     status: 403,
     title: 'The role of the key does not allow this',
-    help: 'A key with the role `developer` may read everything and change nothing. Use a key with the role `admin`.',
+    help: 'A key with the role `developer`, or a person who has it in the organization, may read everything and change nothing. Use a key with the role `admin`, or ask an admin for the role.',
     example: 'Update organization member needs a key with the role admin; this key has the role developer',
   },
   address_not_allowed: {
@@ -97,6 +103,32 @@ export const problems = {
     title: 'The key may not be used from this address',
     help: 'The key has an IP access list that does not have the address the request came from. Behind a proxy, the operator must name the proxy in `PENSTOCK_TRUSTED_PROXIES`.',
     example: 'the key may not be used from 192.0.2.7; its IP access list does not have it',
+  },
+  cross_origin: {
+    status: 403,
+    title: 'The request does not come from the console',
+    help: 'A request with a session must come from a page of this very Penstock: its `Origin` must be the address that the request was sent to, or the one of `PENSTOCK_PUBLIC_URL`. Behind a proxy, set `PENSTOCK_PUBLIC_URL` to the address in the browser. Programs use an API key instead.',
+    example:
+      'a change with a session must come from a page of this Penstock, and the header Origin does not say so; behind a proxy, PENSTOCK_PUBLIC_URL must be the address in the browser',
+  },
+  csrf_token_mismatch: {
+    status: 403,
+    title: 'The CSRF token does not belong to the session',
+    help: 'A change with a session needs the header `x-csrf-token` with the token that `GET /console/api/session` gave for this very session. Load the page again.',
+    example: 'the header x-csrf-token is not the token of this session; load the page again',
+  },
+  sign_in_needed: {
+    status: 403,
+    title: 'Only the invited person can accept',
+    help: 'The invitation is for somebody who has an account here already. Sign in with the email address that the sentence names, then open the link of the invitation again.',
+    example:
+      'noor.haddad@northwind.example has an account already; sign in as noor.haddad@northwind.example, then open the link of the invitation again',
+  },
+  wrong_password: {
+    status: 403,
+    title: 'The current password is wrong',
+    help: 'A password is changed only by somebody who knows it. Nothing was changed. Who has forgotten it can ask the operator of this Penstock for a sign-in link.',
+    example: 'currentPassword is not the password of this account; nothing was changed',
   },
   route_not_found: {
     status: 404,
@@ -109,6 +141,12 @@ export const problems = {
     title: 'The resource was not found',
     help: 'There is nothing with this id in the organization of the key. What belongs to another organization is answered in the same way.',
     example: 'pipe 4f6f2d7e-58a5-4e6c-9d5e-0d6d1f3c2b1a was not found in service 9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00',
+  },
+  invitation_not_valid: {
+    status: 404,
+    title: 'The invitation is not valid',
+    help: 'There is no invitation with this link: it was accepted or deleted, it has expired, or the link is not complete. Ask an admin of the organization for a new one.',
+    example: 'this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
   },
   private_endpoints_not_configured: {
     status: 404,

@@ -5,3 +5,6 @@ export class StartError extends Error {
     this.name = 'StartError'
   }
 }
+
+/** Another process has the data, and may be asked instead or stopped. */
+export class DataInUseError extends StartError {}

@@ -1,7 +1,8 @@
 import { operation } from '../http/operation.ts'
-import { PageQuery, readPage } from '../lib/page.ts'
+import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { loadOrganization, Organization, organizationExample } from './organization-shape.ts'
+import { listOrganizationIdsOfMember } from './store.ts'
 
 export const listOrganizations = operation({
   id: 'listOrganizations',
@@ -19,6 +20,17 @@ export const listOrganizations = operation({
   example: { summary: 'The organization of the key', result: [organizationExample] },
   async run({ sql, caller }, { query }) {
     const page = readPage(query)
+    if (caller.type === 'user') {
+      const loaded = []
+      for (const id of await listOrganizationIdsOfMember(sql, caller.id, page))
+        loaded.push(await loadOrganization(sql, id))
+      const { rows, ...next } = pageOf(
+        page,
+        loaded.map(({ organization }) => organization),
+        (organization) => [organization.createdAt, organization.id],
+      )
+      return { result: rows, ...next }
+    }
     const { organization } = await loadOrganization(sql, caller.organizationId)
     const { createdAt, id } = organization
     const [at, after] = page.after

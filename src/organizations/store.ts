@@ -1,5 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import { timeOfId } from '../lib/id.ts'
+import type { Page } from '../lib/page.ts'
 
 const lockStatement = statement<{ id: string }, { sealed_up_to: string }>(
   'SELECT sealed_up_to FROM organizations WHERE id = :id FOR UPDATE',
@@ -18,6 +19,11 @@ const listIdsStatement = statement<{ after: string; rows: number }, { id: string
 )
 const findStatement = statement<{ id: string }, { id: string; name: string; created_at: string; version: number }>(
   'SELECT id, name, created_at, version FROM organizations WHERE id = :id',
+)
+const listOfMemberStatement = statement<{ userId: string; at: string; id: string; rows: number }, { id: string }>(
+  `SELECT organizations.id FROM members JOIN organizations ON organizations.id = members.organization_id
+   WHERE members.user_id = :userId AND (organizations.created_at, organizations.id) < (:at, :id)
+   ORDER BY organizations.created_at DESC, organizations.id DESC LIMIT :rows`,
 )
 const renameStatement = statement<{ id: string; name: string }>(
   'UPDATE organizations SET name = :name, version = version + 1 WHERE id = :id',
@@ -71,6 +77,15 @@ export interface StoredOrganization {
 export async function findOrganization(sql: Sql, id: string): Promise<StoredOrganization | undefined> {
   const row = await sql.first(findStatement, { id })
   return row && { id: row.id, name: row.name, createdAt: row.created_at, version: row.version }
+}
+
+/** The newest first. */
+export async function listOrganizationIdsOfMember(
+  sql: Sql,
+  userId: string,
+  { rows, after: [at, id] }: Page,
+): Promise<string[]> {
+  return (await sql.all(listOfMemberStatement, { userId, at, id, rows })).map((row) => row.id)
 }
 
 export async function renameOrganization(sql: Sql, id: string, name: string): Promise<void> {

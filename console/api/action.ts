@@ -1,0 +1,24 @@
+// What people do about their own account and session: actions of the console, which are not part of the API.
+import { useState } from 'react'
+import type { PenstockError } from '../../src/client/error.ts'
+import { asPenstockError } from './change.ts'
+
+interface ActionState {
+  isBusy: boolean
+  error: PenstockError | undefined
+}
+
+/** `start` never throws: `error` tells what went wrong. What is to follow a success belongs into `run`. */
+export function useAction<Input extends unknown[]>(run: (...input: Input) => Promise<unknown>) {
+  const [state, setState] = useState<ActionState>({ isBusy: false, error: undefined })
+  const start = async (...input: Input): Promise<void> => {
+    setState({ isBusy: true, error: undefined })
+    try {
+      await run(...input)
+      setState({ isBusy: false, error: undefined })
+    } catch (error) {
+      setState({ isBusy: false, error: asPenstockError(error) })
+    }
+  }
+  return { ...state, start }
+}

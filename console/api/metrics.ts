@@ -1,0 +1,60 @@
+// The figures of an organization, which the API tells as Prometheus text: counts, without reading every list to its end.
+import type { Member, Pipe, Service } from '../../src/client/shapes.ts'
+
+export interface Metrics {
+  services: { id: string; name: string; state: Service['state'] }[]
+  /** How many pipes of a service are in a state. */
+  pipes: { serviceId: string; state: Pipe['state']; count: number }[]
+  members: Partial<Record<Member['role'], number>>
+}
+
+interface Sample {
+  metric: string
+  labels: Record<string, string>
+  value: number
+}
+
+export function readMetrics(text: string): Metrics {
+  const metrics: Metrics = { services: [], pipes: [], members: {} }
+  for (const { metric, labels, value } of samplesOf(text)) {
+    const state = labels.state ?? ''
+    if (metric === 'penstock_service_state' && value === 1) {
+      metrics.services.push({ id: labels.service ?? '', name: labels.name ?? '', state: state as Service['state'] })
+    }
+    if (metric === 'penstock_pipes' && value > 0) {
+      metrics.pipes.push({ serviceId: labels.service ?? '', state: state as Pipe['state'], count: value })
+    }
+    if (metric === 'penstock_members') metrics.members[labels.role as Member['role']] = value
+  }
+  return metrics
+}
+
+const samplePattern = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/
+const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g
+
+function samplesOf(text: string): Sample[] {
+  return text.split('\n').flatMap((line) => {
+    const [, metric, labels = '', value] = samplePattern.exec(line) ?? []
+    if (!metric) return []
+    const named = [...labels.matchAll(labelPattern)].map(([, name, quoted]) => [name!, unescaped(quoted!)])
+    return [{ metric, labels: Object.fromEntries(named), value: Number(value) }]
+  })
+}
+
+function unescaped(quoted: string): string {
+  return quoted.replaceAll(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character))
+}
+
+/** How many there are in each state, in the order in which a reader wants to see them: what is wrong first. */
+export function countByState<State extends string>(items: { state: State; count?: number }[]): [State, number][] {
+  const counts = new Map<State, number>()
+  for (const { state, count = 1 } of items) counts.set(state, (counts.get(state) ?? 0) + count)
+  return [...counts].sort(([a], [b]) => rankOf(a) - rankOf(b))
+}
+
+const order = ['failed', 'internalerror', 'degraded', 'stopped', 'paused', 'completed', 'running']
+
+function rankOf(state: string): number {
+  const rank = order.indexOf(state.toLowerCase())
+  return rank < 0 ? order.length : rank
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pageAfterSignIn } from './page-after-sign-in.ts'
+
+test('a page of the console is gone on to, with or without its beginning', () => {
+  assert.equal(pageAfterSignIn('/o/1/keys?x=1'), '/console/o/1/keys?x=1')
+  assert.equal(pageAfterSignIn('/console/o/1/keys?x=1'), '/console/o/1/keys?x=1')
+  assert.equal(pageAfterSignIn(undefined), '/console/')
+})
+
+test('nobody is led to another site, whatever stands in the link', () => {
+  for (const to of [
+    'https://evil.example/',
+    '//evil.example/',
+    '/\\evil.example',
+    '\\\\evil.example',
+    'javascript:alert(1)',
+    '/console//evil.example',
+    '/console/../../evil.example',
+    '/consoles',
+    ' /o/1',
+    '',
+  ]) {
+    const page = pageAfterSignIn(to)
+    assert.match(page, /^\/console(?:\/|$)/, to)
+    assert.equal(new URL(page, 'https://penstock.example').origin, 'https://penstock.example', to)
+  }
+})

@@ -1,0 +1,142 @@
+// What pages read, by name. The first part of a key is the organization: everything of it is read again after a change.
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import type { Answer } from '../../src/client/caller.ts'
+import { api } from './client.ts'
+import { readMetrics } from './metrics.ts'
+
+/** Often enough that a state that changes by itself is seen to change. */
+const lively = { refetchInterval: 10_000 }
+
+function pages<Item>(
+  key: unknown[],
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<Item[]>>,
+) {
+  return infiniteQueryOptions({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Answer<Item[]>) => page.next,
+  })
+}
+
+/** All pages of a list, one after the other. */
+async function all<Item>(read: (cursor: string | undefined) => Promise<Answer<Item[]>>): Promise<Item[]> {
+  const items: Item[] = []
+  let cursor: string | undefined
+  do {
+    const page = await read(cursor)
+    items.push(...page.result)
+    cursor = page.next
+  } while (cursor !== undefined)
+  return items
+}
+
+export const organizationQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'organization'],
+    queryFn: ({ signal }) => api.getOrganization({ organizationId }, { signal }),
+  })
+
+export const metricsQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'metrics'],
+    queryFn: async ({ signal }) =>
+      readMetrics((await api.getOrganizationPrometheus({ organizationId }, { signal })).result),
+    ...lively,
+  })
+
+export const membersQuery = (organizationId: string) =>
+  pages([organizationId, 'members'], (cursor, signal) => api.listMembers({ organizationId, cursor }, { signal }))
+
+export const invitationsQuery = (organizationId: string) =>
+  pages([organizationId, 'invitations'], (cursor, signal) =>
+    api.listInvitations({ organizationId, cursor }, { signal }),
+  )
+
+export const keysQuery = (organizationId: string) =>
+  pages([organizationId, 'keys'], (cursor, signal) => api.listKeys({ organizationId, cursor }, { signal }))
+
+export const keyQuery = (organizationId: string, keyId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'keys', keyId],
+    queryFn: ({ signal }) => api.getKey({ organizationId, keyId }, { signal }),
+  })
+
+export const servicesQuery = (organizationId: string) => ({
+  ...pages([organizationId, 'services'], (cursor, signal) => api.listServices({ organizationId, cursor }, { signal })),
+  ...lively,
+})
+
+export const allServicesQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', 'all'],
+    queryFn: ({ signal }) => all((cursor) => api.listServices({ organizationId, cursor, limit: 1000 }, { signal })),
+    ...lively,
+  })
+
+export const serviceQuery = (organizationId: string, serviceId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId],
+    queryFn: ({ signal }) => api.getService({ organizationId, serviceId }, { signal }),
+    ...lively,
+  })
+
+/** As often as a person waits for it, while the engine has not been checked yet. */
+export const followedServiceQuery = (organizationId: string, serviceId: string) =>
+  queryOptions({
+    ...serviceQuery(organizationId, serviceId),
+    refetchInterval: ({ state: { data } }) => {
+      const isAwaited = data?.result.state === 'provisioning' && data.result.endpoints.length > 0
+      return isAwaited ? 1_000 : lively.refetchInterval
+    },
+  })
+
+export const privateEndpointsQuery = (organizationId: string, serviceId: string) =>
+  pages([organizationId, 'services', serviceId, 'private-endpoints'], (cursor, signal) =>
+    api.listPrivateEndpoints({ organizationId, serviceId, cursor }, { signal }),
+  )
+
+export const privateEndpointConfigQuery = (organizationId: string, serviceId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'private-endpoint-config'],
+    queryFn: ({ signal }) => api.getPrivateEndpointConfig({ organizationId, serviceId }, { signal }),
+    retry: false,
+  })
+
+export const pipesQuery = (organizationId: string, serviceId: string) => ({
+  ...pages([organizationId, 'services', serviceId, 'pipes'], (cursor, signal) =>
+    api.listPipes({ organizationId, serviceId, cursor }, { signal }),
+  ),
+  ...lively,
+})
+
+export const allPipesQuery = (organizationId: string, serviceId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', 'all'],
+    queryFn: ({ signal }) =>
+      all((cursor) => api.listPipes({ organizationId, serviceId, cursor, limit: 1000 }, { signal })),
+  })
+
+export const pipeQuery = (organizationId: string, serviceId: string, pipeId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId],
+    queryFn: ({ signal }) => api.getPipe({ organizationId, serviceId, pipeId }, { signal }),
+    ...lively,
+  })
+
+export interface ActivityFilter {
+  type?: string | undefined
+  from_date?: string | undefined
+  to_date?: string | undefined
+}
+
+export const activitiesQuery = (organizationId: string, filter: ActivityFilter = {}, limit = 50) =>
+  pages([organizationId, 'activities', filter, limit], (cursor, signal) =>
+    api.listActivities({ organizationId, cursor, limit, ...filter }, { signal }),
+  )
+
+export const activityQuery = (organizationId: string, activityId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'activities', 'one', activityId],
+    queryFn: ({ signal }) => api.getActivity({ organizationId, activityId }, { signal }),
+  })

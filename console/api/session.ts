@@ -1,0 +1,96 @@
+// Who is signed in, and what people do about their own account.
+import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useRef } from 'react'
+import type { Member } from '../../src/client/shapes.ts'
+import { act, setCsrfToken } from './client.ts'
+
+export type Role = Member['role']
+
+export interface SignInMethods {
+  password: boolean
+  oidc?: { name: string }
+}
+
+export interface SignedInSession {
+  signedIn: true
+  methods: SignInMethods
+  user: { id: string; name: string; email: string; hasPassword: boolean }
+  organizations: { id: string; name: string; role: Role }[]
+  csrfToken: string
+  sessionId: string
+  expireAt: string
+}
+
+export type Session = { signedIn: false; methods: SignInMethods } | SignedInSession
+
+export interface OpenSession {
+  id: string
+  createdAt: string
+  usedAt: string
+  address: string
+  userAgent: string
+  isCurrent: boolean
+}
+
+export interface InvitationLook {
+  organizationName: string
+  email: string
+  role: Role
+  expireAt: string
+  invitedPerson: 'new' | 'known'
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async () => {
+    const session = await act<Session>('GET', 'session')
+    setCsrfToken(session.signedIn ? session.csrfToken : '')
+    return session
+  },
+  staleTime: 60_000,
+})
+
+/** The person of this page; only below routes that need one. */
+export function useSignedIn(): SignedInSession {
+  const { data } = useSuspenseQuery(sessionQuery)
+  const known = useRef<SignedInSession>(null)
+  // When the session ends, the router leads away from this page; until it has, the page stands as it was.
+  if (data.signedIn) known.current = data
+  if (!known.current) throw new Error('nobody is signed in')
+  return known.current
+}
+
+/** Whether the person of this page may change things in the organization. */
+export function useIsAdmin(organizationId: string): boolean {
+  return useSignedIn().organizations.some(({ id, role }) => id === organizationId && role === 'admin')
+}
+
+/** Reads again who is signed in, and forgets what the person before was shown. */
+export function useSessionChange(): () => Promise<void> {
+  const queries = useQueryClient()
+  return async () => {
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+    await queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
+  }
+}
+
+/** Goes to a page by loading the console anew: nothing that the person was shown stays in memory. */
+export function loadAnew(path: '/console/' | '/console/sign-in' | '/console/invitations/accept'): Promise<never> {
+  location.replace(path)
+  // Whatever waits for it goes no further.
+  return new Promise(() => undefined)
+}
+
+export const account = {
+  signIn: (email: string, password: string) => act<unknown>('POST', 'session', { email, password }),
+  signInWithLink: (token: string) => act<unknown>('POST', 'session/link', { token }),
+  signOut: () => act<unknown>('DELETE', 'session'),
+  signOutEverywhere: () => act<unknown>('DELETE', 'sessions'),
+  sessions: () => act<OpenSession[]>('GET', 'sessions'),
+  lookAtInvitation: (token: string) => act<InvitationLook>('POST', 'invitation', { token }),
+  acceptInvitation: (input: { token: string; name?: string; password?: string }) =>
+    act<{ organizationId: string }>('POST', 'invitation/accept', input),
+  update: (change: { name: string }) => act<unknown>('PATCH', 'account', change),
+  changePassword: (input: { currentPassword?: string; newPassword: string }) =>
+    act<unknown>('POST', 'account/password', input),
+}

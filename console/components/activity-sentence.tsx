@@ -1,0 +1,225 @@
+// An activity as a sentence without its subject: "changed the role of Amara Okafor to admin".
+import { Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { Activity } from '../../src/client/shapes.ts'
+import { activityTypeLabel } from './activity-types.ts'
+import { type Kind, ServiceThing, shortId, strong, Thing } from './named-thing.tsx'
+import { PageLink } from './page-link.tsx'
+
+/** The target as the server recorded it, with the ids of what it belongs to. */
+type Target = Activity['target'] & { serviceId?: string }
+
+export function ActivitySentence({ organizationId, activity }: { organizationId: string; activity: Activity }) {
+  const { type, changes } = activity
+  const target: Target = activity.target
+  const thing = (kind: Kind, id = target.id) => (
+    <Thing
+      organizationId={organizationId}
+      kind={kind}
+      id={id}
+      serviceId={target.serviceId}
+      recorded={nameIn(activity)}
+    />
+  )
+  const service =
+    target.serviceId === undefined ? 'a service' : <ServiceThing {...{ organizationId, id: target.serviceId }} />
+  switch (type) {
+    case 'organization_updated':
+      return <>renamed the organization to {strong(changeOf(activity, 'name')?.to)}</>
+    case 'member_role_changed':
+      return (
+        <>
+          changed the role of {thing('member')} to {String(changeOf(activity, 'role')?.to)}
+        </>
+      )
+    case 'member_removed':
+      return <>removed {strong(recordOf(activity, 'member').email)} from the organization</>
+    case 'invitation_created': {
+      const { email, role } = recordOf(activity, 'invitation')
+      return (
+        <>
+          invited {strong(email)} as {String(role)}
+        </>
+      )
+    }
+    case 'invitation_deleted':
+      return <>took back the invitation of {strong(recordOf(activity, 'invitation').email)}</>
+    case 'invitation_accepted': {
+      const { role } = recordOf(activity, 'member')
+      return role === undefined ? 'accepted an invitation' : `accepted an invitation and joined as ${role}`
+    }
+    case 'key_created':
+      return <>created the key {thing('key')}</>
+    case 'key_deleted':
+      return <>deleted the key {thing('key')}</>
+    case 'key_rotated':
+      return <>gave the key {thing('key')} a new secret</>
+    case 'key_updated':
+      return keyChange(activity, thing('key'))
+    case 'service_created':
+      return <>registered the service {thing('service')}</>
+    case 'service_deleted':
+      return <>removed the service {thing('service')}</>
+    case 'service_updated':
+      return (
+        <>
+          changed {fieldsOf(activity)} of the service {thing('service')}
+        </>
+      )
+    case 'private_endpoint_created':
+      return (
+        <>
+          attached the private endpoint {strong(target.id)} to {service}
+        </>
+      )
+    case 'private_endpoint_deleted':
+      return (
+        <>
+          detached the private endpoint {strong(target.id)} from {service}
+        </>
+      )
+    case 'pipe_created':
+      return <>created the pipe {thing('pipe')}</>
+    case 'pipe_deleted':
+      return <>deleted the pipe {thing('pipe')}</>
+    case 'pipe_state_changed':
+      return (
+        <>
+          {commandOf(activity)} the pipe {thing('pipe')}
+        </>
+      )
+    case 'pipe_scaled':
+      return <>changed the scaling of the pipe {thing('pipe')}</>
+    case 'pipe_settings_updated':
+      return (
+        <>
+          changed {changes.length === 1 ? `the setting ${lastPart(changes[0]!.field)}` : 'the settings'} of the pipe{' '}
+          {thing('pipe')}
+        </>
+      )
+    case 'pipe_updated':
+      return (
+        <>
+          changed {fieldsOf(activity)} of the pipe {thing('pipe')}
+        </>
+      )
+    default:
+      return <>{activityTypeLabel(type)}</>
+  }
+}
+
+function keyChange(activity: Activity, key: ReactNode): ReactNode {
+  const [change, ...others] = activity.changes
+  if (change && others.length === 0) {
+    if (change.field === 'state') {
+      return (
+        <>
+          {change.to === 'enabled' ? 'enabled' : 'disabled'} the key {key}
+        </>
+      )
+    }
+    if (change.field === 'name') {
+      return (
+        <>
+          renamed the key {strong(change.from)} to {strong(change.to)}
+        </>
+      )
+    }
+    if (change.field === 'roles') {
+      return (
+        <>
+          changed the role of the key {key} to {String(change.to)}
+        </>
+      )
+    }
+  }
+  return (
+    <>
+      changed {fieldsOf(activity)} of the key {key}
+    </>
+  )
+}
+
+/** The states that the three commands lead to. */
+function commandOf(activity: Activity): string {
+  const state = changeOf(activity, 'state')?.to
+  if (state === 'Provisioning') return 'started'
+  if (state === 'Resync') return 'resynced'
+  return 'stopped'
+}
+
+function changeOf({ changes }: Activity, field: string) {
+  return changes.find((change) => change.field === field)
+}
+
+/** What was made or removed as a whole, as it was recorded. */
+function recordOf(activity: Activity, field: string): Record<string, unknown> {
+  const change = changeOf(activity, field)
+  return (change?.to ?? change?.from ?? {}) as Record<string, unknown>
+}
+
+/** The name that an activity itself tells, of things that are gone as well. */
+function nameIn(activity: Activity): string | undefined {
+  const change = changeOf(activity, 'name')
+  const name = change?.to ?? recordOf(activity, activity.target.type).name
+  return typeof name === 'string' ? name : undefined
+}
+
+const fieldNames: Record<string, string> = {
+  roles: 'the role',
+  state: 'the state',
+  expireAt: 'the expiry',
+  ipAccessList: 'the IP access list',
+  privateEndpointIds: 'the private endpoints',
+  fieldMappings: 'the field mappings',
+  scaling: 'the scaling',
+}
+
+/** "the name, the expiry and the IP access list" */
+function fieldsOf({ changes }: Activity): string {
+  const names = [...new Set(changes.map(({ field }) => field.split('.')[0]!))].map(
+    (field) => fieldNames[field] ?? `the ${field}`,
+  )
+  if (names.length < 2) return names[0] ?? 'nothing'
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+}
+
+function lastPart(field: string): string {
+  return field.split('.').at(-1)!
+}
+
+export function actorName({ actor }: Pick<Activity, 'actor'>): string {
+  if (actor.name !== undefined) return actor.name
+  if (actor.type === 'system') return 'Penstock'
+  return actor.type === 'key' ? `Key ${shortId(actor.id)}` : `Person ${shortId(actor.id)}`
+}
+
+/** Who did it: a person, or a key, which says so. */
+export function Actor({ organizationId, activity }: { organizationId: string; activity: Activity }) {
+  const { actor } = activity
+  const name = actorName(activity)
+  if (actor.type !== 'key') return strong(name)
+  if (actor.name === undefined) {
+    return (
+      <>
+        {strong(name)} <Aside>deleted</Aside>
+      </>
+    )
+  }
+  return (
+    <>
+      <PageLink inherit fw={600} to="/o/$organizationId/keys/$keyId" params={{ organizationId, keyId: actor.id }}>
+        {name}
+      </PageLink>{' '}
+      <Aside>key</Aside>
+    </>
+  )
+}
+
+function Aside({ children }: { children: string }) {
+  return (
+    <Text span inherit c="dimmed">
+      ({children})
+    </Text>
+  )
+}

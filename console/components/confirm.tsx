@@ -1,0 +1,78 @@
+import { Modal, Stack, Text, TextInput } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import type { Answer } from '../../src/client/caller.ts'
+import { useChange } from '../api/change.ts'
+import type { ApiCall } from '../api/client.ts'
+import { ChangeBar } from './change-bar.tsx'
+import { ProblemNotice } from './problem-notice.tsx'
+
+export interface Confirmation<Result> {
+  organizationId: string
+  /** Names the thing: "Remove Amara Okafor?" */
+  title: string
+  /** What follows from it. */
+  children: ReactNode
+  /** Names what is done: "Remove member". */
+  label: string
+  call: ApiCall<Result>
+  /** When it cannot be undone: the name has to be typed. */
+  typeToConfirm?: string
+  danger?: boolean
+  opened: boolean
+  onClose: () => void
+  onDone?: (answer: Answer<Result>) => void | Promise<void>
+}
+
+export function Confirm<Result>(props: Confirmation<Result>) {
+  return (
+    <Modal opened={props.opened} onClose={props.onClose} title={props.title} size={540} centered>
+      <Content {...props} />
+    </Modal>
+  )
+}
+
+function Content<Result>({
+  organizationId,
+  children,
+  label,
+  call,
+  typeToConfirm,
+  danger = true,
+  onClose,
+  onDone,
+}: Confirmation<Result>) {
+  const [typed, setTyped] = useState('')
+  const change = useChange<Result>({
+    organizationId,
+    onDone: async (answer) => {
+      onClose()
+      await onDone?.(answer)
+    },
+  })
+  return (
+    <Stack>
+      <Text component="div" size="sm">
+        {children}
+      </Text>
+      {typeToConfirm !== undefined && (
+        <TextInput
+          label={`Type ${typeToConfirm} to go on`}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          data-autofocus
+          autoComplete="off"
+        />
+      )}
+      <ProblemNotice error={change.error} />
+      <ChangeBar
+        call={call}
+        label={label}
+        isSending={change.isSending}
+        onSend={() => void change.send(call)}
+        onCancel={onClose}
+        disabled={typeToConfirm !== undefined && typed !== typeToConfirm}
+        danger={danger}
+      />
+    </Stack>
+  )
+}

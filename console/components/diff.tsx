@@ -1,0 +1,81 @@
+// Before and after, field by field: of a change that was made, and of one that is about to be.
+import { Code, Table, Text } from '@mantine/core'
+
+export interface FieldChange {
+  field: string
+  from?: unknown
+  to?: unknown
+}
+
+/** What differs between two values, by path. Lists are compared as a whole. */
+export function changesBetween(before: unknown, after: unknown, path = ''): FieldChange[] {
+  if (isObject(before) && isObject(after)) {
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    return names.flatMap((name) => changesBetween(before[name], after[name], path ? `${path}.${name}` : name))
+  }
+  if (JSON.stringify(before) === JSON.stringify(after)) return []
+  return [
+    { field: path, ...(before === undefined ? {} : { from: before }), ...(after === undefined ? {} : { to: after }) },
+  ]
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function DiffTable({ changes }: { changes: FieldChange[] }) {
+  if (changes.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        No field differs.
+      </Text>
+    )
+  }
+  return (
+    <Table className="diff-table" verticalSpacing="xs">
+      <Table.Caption className="visually-hidden">Fields before and after the change</Table.Caption>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col" w="26%">
+            Field
+          </Table.Th>
+          <Table.Th scope="col">Before</Table.Th>
+          <Table.Th scope="col">After</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {changes.map((change) => (
+          <Table.Tr key={change.field}>
+            <Table.Th scope="row">
+              <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+                {change.field}
+              </Text>
+            </Table.Th>
+            <Table.Td data-label="Before">
+              <Value value={change.from} isThere={'from' in change} className="diff-before" />
+            </Table.Td>
+            <Table.Td data-label="After">
+              <Value value={change.to} isThere={'to' in change} className="diff-after" />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}
+
+function Value({ value, isThere, className }: { value: unknown; isThere: boolean; className: string }) {
+  if (!isThere) {
+    return (
+      <Text size="sm" c="dimmed">
+        not set
+      </Text>
+    )
+  }
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+  return (
+    <Code block={text.includes('\n')} className={className}>
+      {text === '' ? '(empty)' : text}
+    </Code>
+  )
+}

@@ -1,0 +1,122 @@
+// What the last check of an engine found, and what to do about it.
+import { Alert, List, Loader, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { Service } from '../../src/client/shapes.ts'
+import { endpointUrl } from './cloud-provider.ts'
+
+export function EngineCheck({ service, children }: { service: Service; children?: ReactNode }) {
+  const [endpoint] = service.endpoints
+  if (!endpoint) {
+    return (
+      <Result color="orange" title="No connection is registered yet">
+        <Text size="sm">Tell Penstock where the engine is and how to sign in.</Text>
+        {children}
+      </Result>
+    )
+  }
+  switch (service.state) {
+    case 'provisioning':
+      return (
+        <Result color="blue" title="The engine is being checked" icon={<Loader size={18} />}>
+          <Text size="sm">
+            Penstock signs in at {endpointUrl(endpoint)} as {endpoint.username} and asks for the version. That takes 5
+            seconds at the most.
+          </Text>
+          {children}
+        </Result>
+      )
+    case 'running':
+      return (
+        <Result color="green" title="The engine answers">
+          <Text size="sm">
+            Penstock signed in at {endpointUrl(endpoint)} as {endpoint.username}. The engine is ClickHouse{' '}
+            {service.engineVersion}.
+          </Text>
+          {children}
+        </Result>
+      )
+    default:
+      return (
+        <Result
+          color={service.state === 'degraded' ? 'orange' : 'red'}
+          title={service.state === 'degraded' ? 'The last check of the engine failed' : 'The engine cannot be used'}
+        >
+          <Text size="sm" fw={600}>
+            {service.stateReason}
+          </Text>
+          <List size="sm" spacing={4}>
+            {adviceFor(service.stateReason ?? '', endpoint).map((advice) => (
+              <List.Item key={advice}>{advice}</List.Item>
+            ))}
+          </List>
+          <Text size="sm">It is checked again every 30 seconds, and at once when the connection is changed.</Text>
+          {children}
+        </Result>
+      )
+  }
+}
+
+function Result({
+  color,
+  title,
+  icon,
+  children,
+}: {
+  color: string
+  title: string
+  icon?: ReactNode
+  children: ReactNode
+}) {
+  return (
+    <Alert color={color} variant="light" title={title} icon={icon} role="status">
+      <Stack gap="xs" style={{ overflowWrap: 'anywhere' }}>
+        {children}
+      </Stack>
+    </Alert>
+  )
+}
+
+type Endpoint = Service['endpoints'][number]
+
+/** By the words of the reason; for a reason that is not known here, what is worth a look in any case. */
+function adviceFor(reason: string, { protocol, port, host, username }: Endpoint): string[] {
+  const tls = `With TLS the URL begins with https, and the port is usually 8443; without it, http and 8123. Now it is ${protocol} and ${port}.`
+  const advice: [RegExp, string[]][] = [
+    [
+      /refused the user name or the password/,
+      [
+        `See whether the user ${username} exists in the engine and may sign in from the address of Penstock.`,
+        'Type the password again: it cannot be shown once it is stored.',
+      ],
+    ],
+    [/password cannot be opened/, ['Set the password again.']],
+    [
+      /nothing accepts connections/,
+      [
+        'See whether the engine is started and listens on that port, and not only on its own machine (listen_host).',
+        tls,
+      ],
+    ],
+    [/does not resolve/, [`See whether ${host} is spelled right, and known to the name server that Penstock uses.`]],
+    [
+      /did not answer in time|cannot be reached/,
+      [`See whether a firewall or a security group lets Penstock reach ${host} on port ${port}.`],
+    ],
+    [/no TLS connection/, [tls, `The certificate must be valid for ${host}, from an authority that Penstock trusts.`]],
+    [
+      /is not ClickHouse over HTTP/,
+      [`The port of the HTTP interface is needed, not the one of the native protocol (9000, with TLS 9440).`, tls],
+    ],
+    [/answered with its error/, ['Look the number up in the log of the engine: it is up, and could not answer.']],
+    [
+      /can allow that with|never connects to|own database/,
+      ['Use an address of the engine that Penstock may connect to.'],
+    ],
+  ]
+  return (
+    advice.find(([words]) => words.test(reason))?.[1] ?? [
+      'See whether the engine is up, reachable from Penstock, and knows the user.',
+      tls,
+    ]
+  )
+}

@@ -1,0 +1,195 @@
+// Settings and scaling of a pipe: every field with its value, its default and its meaning; to be changed in place, with the
+// exact change shown before it is sent.
+import { Alert, Button, Stack, Text, Title } from '@mantine/core'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { fieldError, useChange } from '../api/change.ts'
+import type { ApiCall } from '../api/client.ts'
+import { ChangeBar } from './change-bar.tsx'
+import { DiffTable } from './diff.tsx'
+import { EditedValue, type Fields, FieldTable, type FieldValue, ShownValue } from './field-table.tsx'
+import { EditIcon } from './icons.tsx'
+import { ProblemNotice } from './problem-notice.tsx'
+import { ReasonButton } from './reason-button.tsx'
+import { Section } from './section.tsx'
+
+/** Null: back to the default. */
+export type FieldPatch = Record<string, FieldValue | null>
+
+export interface FieldVersion {
+  values: Record<string, FieldValue>
+  etag: string | undefined
+}
+
+export interface FieldEditorProps {
+  organizationId: string
+  title: string
+  about: ReactNode
+  fields: Fields
+  present: FieldVersion
+  /** Why nothing can be changed here by this person. */
+  reason: string | undefined
+  label: string
+  callOf: (patch: FieldPatch, ifMatch: string | undefined) => ApiCall<unknown>
+  /** Reads what is there now, after somebody else changed it. */
+  readAgain: () => Promise<FieldVersion>
+  children?: ReactNode
+}
+
+/** The form that had the focus is gone, and what it led to may be out of sight. */
+const focusOn = (element: HTMLElement | null): void => element?.focus()
+
+export function FieldEditor(props: FieldEditorProps) {
+  const { title, about, fields, present, reason, children } = props
+  const [isEditing, setIsEditing] = useState(false)
+  const [isSaved, setIsSaved] = useState(false)
+  return (
+    <Section
+      title={title}
+      about={about}
+      actions={
+        !isEditing && (
+          <ReasonButton
+            variant="default"
+            reason={reason}
+            leftSection={<EditIcon size={16} />}
+            onClick={() => {
+              setIsSaved(false)
+              setIsEditing(true)
+            }}
+          >
+            Edit {title.toLowerCase()}
+          </ReasonButton>
+        )
+      }
+    >
+      {isSaved && (
+        <Alert
+          color="green"
+          variant="light"
+          role="status"
+          tabIndex={-1}
+          ref={focusOn}
+          withCloseButton
+          closeButtonLabel="Close"
+          onClose={() => setIsSaved(false)}
+        >
+          Saved.
+        </Alert>
+      )}
+      {isEditing ? (
+        <EditedFields
+          {...props}
+          onEnd={(wasSaved) => {
+            setIsSaved(wasSaved)
+            setIsEditing(false)
+          }}
+        />
+      ) : (
+        <FieldTable
+          caption={title}
+          fields={fields}
+          cell={(name, field) => <ShownValue value={present.values[name]!} field={field} />}
+        />
+      )}
+      {children}
+    </Section>
+  )
+}
+
+function EditedFields({
+  organizationId,
+  title,
+  fields,
+  present,
+  label,
+  callOf,
+  readAgain,
+  onEnd,
+}: FieldEditorProps & { onEnd: (wasSaved: boolean) => void }) {
+  // What the edits began with: what somebody else changes meanwhile must not slip in below them.
+  const [base, setBase] = useState(present)
+  const [edits, setEdits] = useState<FieldPatch>({})
+  const [isReading, setIsReading] = useState(false)
+  const change = useChange<unknown>({ organizationId, onDone: () => onEnd(true) })
+  const patch = Object.fromEntries(
+    Object.entries(edits).filter(([name, value]) => (value ?? fields[name]!.default) !== base.values[name]),
+  )
+  const changes = Object.entries(patch).map(([field, value]) => ({
+    field,
+    from: base.values[field],
+    to: value ?? fields[field]!.default,
+  }))
+  const isOutdated = change.error?.code === 'version_mismatch'
+  const call = callOf(patch, base.etag)
+  const hasChanges = changes.length > 0
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (change.error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [change.error])
+  return (
+    <form
+      ref={form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (hasChanges) void change.send(call)
+      }}
+    >
+      <Stack>
+        <FieldTable
+          caption={title}
+          fields={fields}
+          isChanged={(name) => name in patch}
+          cell={(name, field) => (
+            <EditedValue
+              name={name}
+              field={field}
+              value={name in edits ? edits[name]! : base.values[name]!}
+              error={fieldError(change.error, name)}
+              onChange={(value) => setEdits({ ...edits, [name]: value })}
+            />
+          )}
+        />
+        <Stack gap="xs">
+          <Title order={3}>What will change</Title>
+          {hasChanges ? (
+            <DiffTable changes={changes} />
+          ) : (
+            <Text size="sm" c="dimmed">
+              Nothing yet.
+            </Text>
+          )}
+        </Stack>
+        {isOutdated ? (
+          <Alert color="orange" variant="light" title="Somebody else changed the pipe" role="alert">
+            <Stack gap="xs" align="start">
+              <Text size="sm">Nothing was saved. Load the pipe again; what you entered here is kept.</Text>
+              <Button
+                size="xs"
+                loading={isReading}
+                onClick={async () => {
+                  setIsReading(true)
+                  setBase(await readAgain())
+                  setIsReading(false)
+                  change.reset()
+                }}
+              >
+                Load it again
+              </Button>
+            </Stack>
+          </Alert>
+        ) : (
+          <ProblemNotice error={change.error} shownFields={Object.keys(fields)} />
+        )}
+        <ChangeBar
+          call={call}
+          label={label}
+          isSubmit
+          isSending={change.isSending}
+          onCancel={() => onEnd(false)}
+          disabled={!hasChanges || isOutdated}
+          disabledReason={isOutdated ? undefined : 'Change a value first.'}
+        />
+      </Stack>
+    </form>
+  )
+}

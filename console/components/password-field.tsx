@@ -1,0 +1,23 @@
+import { PasswordInput, type PasswordInputProps } from '@mantine/core'
+import { useState } from 'react'
+
+/** A password can be looked at while it is typed, also with the keyboard; so it needs to be typed only once. */
+export function PasswordField(
+  props: Omit<PasswordInputProps, 'visible' | 'onVisibilityChange'> & {
+    autoComplete: 'current-password' | 'new-password'
+  },
+) {
+  const [isVisible, setVisible] = useState(false)
+  return (
+    <PasswordInput
+      {...props}
+      visible={isVisible}
+      onVisibilityChange={setVisible}
+      visibilityToggleFocusable
+      visibilityToggleButtonProps={{
+        'aria-label': isVisible ? 'Hide the password' : 'Show the password',
+        'aria-hidden': false,
+      }}
+    />
+  )
+}

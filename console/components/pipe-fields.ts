@@ -1,0 +1,422 @@
+// What the kinds, states and fields of a pipe are called in the console, and what they mean. Pages that show a pipe and forms
+// that make one use the same words.
+import type {
+  KafkaSource,
+  KinesisSource,
+  ObjectStorageSource,
+  Pipe,
+  PipeScaling,
+  PipeSettings,
+  PostgresSource,
+  TableDefinition,
+  TableMapping,
+} from '../../src/client/shapes.ts'
+
+export type PipeKind = 'kafka' | 'kinesis' | 'objectStorage' | 'postgres'
+export type PipeState = Pipe['state']
+
+export interface KindText {
+  label: string
+  /** What such a pipe does, for whoever chooses one. */
+  about: string
+}
+
+export const kinds: Record<PipeKind, KindText> = {
+  kafka: { label: 'Kafka', about: 'Reads messages of topics, from Kafka and from what speaks its protocol.' },
+  kinesis: { label: 'Kinesis', about: 'Reads the records of an Amazon Kinesis data stream.' },
+  objectStorage: {
+    label: 'Object storage',
+    about: 'Loads files of a bucket: once, or for as long as new files come.',
+  },
+  postgres: { label: 'PostgreSQL', about: 'Loads tables and follows their changes by logical replication.' },
+}
+
+export const kindNames = Object.keys(kinds) as PipeKind[]
+
+export function kindOf({ source }: Pick<Pipe, 'source'>): PipeKind {
+  return kindNames.find((kind) => source[kind] !== undefined)!
+}
+
+export function kindLabel(pipe: Pick<Pipe, 'source'>): string {
+  return kinds[kindOf(pipe)].label
+}
+
+/** What a pipe in this state is doing. */
+export const stateMeanings: Record<PipeState, string> = {
+  Provisioning: 'The pipe was started, and waits for its first run.',
+  Setup: 'The pipe prepares publication, slot and tables.',
+  Snapshot: 'The pipe loads what the tables of the source have already.',
+  Running: 'The pipe moves data, or waits for new data.',
+  Modifying: 'The pipe takes out the tables that were removed from it.',
+  Resync: 'The pipe loads everything again.',
+  Stopping: 'The pipe finishes what it has begun, and stops by itself.',
+  Stopped: 'The pipe is stopped. Nothing is read until it is started.',
+  Pausing: 'The pipe finishes what it has begun, and pauses by itself.',
+  Paused: 'The pipe is paused, and keeps its place in the source. Nothing is read until it is started.',
+  Completed: 'The pipe had an end and has reached it.',
+  Degraded: 'The pipe meets errors, and tries again by itself.',
+  Failed: 'The pipe has stopped because of something that people must mend. Start it again when it is mended.',
+  InternalError: 'The pipe has stopped because of a defect of Penstock. It can be started again.',
+}
+
+/** True until something runs the pipes; said wherever a figure or an effect would be expected. */
+export const notRunYet =
+  'This version of Penstock does not run pipes yet: a pipe that is started stays Provisioning, and no data is moved.'
+
+export const noEffectYet = 'Penstock does not run pipes yet: what is set here is kept, and has no effect until it does.'
+
+export const stateNames = Object.keys(stateMeanings) as PipeState[]
+
+export interface FieldText {
+  label: string
+  about?: string
+}
+
+/** What a value of a choice is called; a value that is not listed is shown as it is. */
+export type ChoiceTexts<Value extends string> = Record<Value, string>
+
+export const kafkaFields = {
+  type: { label: 'Provider' },
+  authentication: { label: 'Authentication', about: 'Decides which credentials are needed.' },
+  brokers: { label: 'Brokers', about: 'host:port, separated by commas.' },
+  topics: { label: 'Topics', about: 'Separated by commas.' },
+  format: { label: 'Format', about: 'Confluent Avro needs a schema registry.' },
+  consumerGroup: { label: 'Consumer group', about: 'Left empty: penstock- and the id of the pipe.' },
+  offset: { label: 'Where reading begins' },
+  caCertificate: { label: 'CA certificate', about: 'PEM. Needed when the brokers use a certificate of your own.' },
+  iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
+  reversePrivateEndpointIds: { label: 'Reverse private endpoints', about: 'Private ways to the brokers.' },
+  schemaRegistry: { label: 'Schema registry' },
+} satisfies Record<keyof KafkaSource, FieldText>
+
+export const schemaRegistryFields = {
+  url: { label: 'Registry URL', about: 'http or https, without user name and password.' },
+  authentication: { label: 'Registry authentication', about: 'None when the registry asks for nothing.' },
+  caCertificate: { label: 'Registry CA certificate', about: 'PEM.' },
+} satisfies Record<keyof NonNullable<KafkaSource['schemaRegistry']>, FieldText>
+
+export const offsetFields = {
+  strategy: { label: 'Where reading begins' },
+  timestamp: { label: 'Begin at', about: 'Date and time in UTC.' },
+} satisfies Record<keyof NonNullable<KafkaSource['offset']>, FieldText>
+
+export const kinesisFields = {
+  authentication: { label: 'Authentication', about: 'A role needs an IAM role, a user needs an access key.' },
+  format: { label: 'Format' },
+  iteratorType: { label: 'Where reading begins' },
+  region: { label: 'Region', about: 'Such as eu-west-1.' },
+  streamName: { label: 'Stream' },
+  timestamp: { label: 'Begin at' },
+  iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
+  useEnhancedFanOut: { label: 'Enhanced fan-out', about: 'A read throughput of its own for this pipe.' },
+} satisfies Record<keyof KinesisSource, FieldText>
+
+export const objectStorageFields = {
+  type: { label: 'Provider' },
+  format: { label: 'Format' },
+  authentication: { label: 'Authentication', about: 'Without authentication the objects must be public.' },
+  azureContainerName: { label: 'Container', about: 'For Azure Blob Storage.' },
+  delimiter: { label: 'Delimiter', about: 'One character, for CSV.' },
+  iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
+  path: { label: 'Path', about: 'Path or glob pattern within the container.' },
+  queueUrl: { label: 'Queue URL', about: 'A notification queue that tells of new objects; needs continuous loading.' },
+  url: { label: 'URL', about: 'URL or glob pattern of the objects.' },
+  compression: { label: 'Compression' },
+  connectionString: { label: 'Connection string', about: 'Its secret parts are shown as ***.' },
+  isContinuous: { label: 'Continuous', about: 'Go on with objects that come later.' },
+} satisfies Record<keyof ObjectStorageSource, FieldText>
+
+export const postgresFields = {
+  host: { label: 'Host' },
+  port: { label: 'Port' },
+  database: { label: 'Database', about: 'Database in PostgreSQL.' },
+  settings: { label: 'Replication' },
+  tableMappings: { label: 'Tables' },
+} satisfies Record<keyof PostgresSource, FieldText>
+
+export const postgresSettingFields = {
+  replicationMode: { label: 'Replication mode' },
+  publicationName: { label: 'Publication', about: 'One that exists. Left empty: one is made.' },
+  replicationSlotName: {
+    label: 'Replication slot',
+    about: 'One that exists; only when the pipe just follows changes.',
+  },
+  enableFailoverSlots: { label: 'Failover slots', about: 'Only without a replication slot of your own.' },
+  allowNullableColumns: { label: 'Nullable columns', about: 'Columns that may be NULL stay so.' },
+  pullBatchSize: { label: 'Batch size', about: 'Most changes in one batch.' },
+  syncIntervalSeconds: { label: 'Sync interval', about: 'Seconds between two batches.' },
+  initialLoadParallelism: { label: 'Connections per table', about: 'Connections that load one table.' },
+  snapshotNumberOfParallelTables: {
+    label: 'Tables at the same time',
+    about: 'Tables that are loaded at the same time.',
+  },
+  snapshotNumRowsPerPartition: { label: 'Rows per partition', about: 'Rows that are loaded at once.' },
+} satisfies Record<keyof PostgresSource['settings'], FieldText>
+
+export const tableMappingFields = {
+  sourceSchemaName: { label: 'Source schema', about: 'Schema of the table in PostgreSQL.' },
+  sourceTable: { label: 'Source table', about: 'Table in PostgreSQL.' },
+  targetTable: { label: 'Target table', about: 'Table of the service; each once in a pipe.' },
+  tableEngine: { label: 'Table engine' },
+  useCustomSortingKey: {
+    label: 'Sorting key of your own',
+    about: 'Otherwise the primary key of the source sorts the table.',
+  },
+  sortingKeys: { label: 'Sorting key', about: 'Columns of the sorting key.' },
+  excludedColumns: { label: 'Excluded columns', about: 'Columns that are not replicated.' },
+} satisfies Record<keyof TableMapping, FieldText>
+
+/** Write-only: what was sent is kept sealed and never shown. */
+export const secretFields = {
+  username: { label: 'User name' },
+  password: { label: 'Password' },
+  accessKeyId: { label: 'Access key id', about: 'Id of an access key of a cloud user.' },
+  secretKey: { label: 'Secret key', about: 'Secret of the access key.' },
+  certificate: { label: 'Client certificate', about: 'PEM.' },
+  privateKey: { label: 'Private key', about: 'PEM, not encrypted: the key of the client certificate.' },
+  connectionString: { label: 'Connection string', about: 'Stands for user name and password.' },
+} satisfies Record<string, FieldText>
+
+export const destinationFields = {
+  database: { label: 'Database', about: 'Database of the service.' },
+  table: { label: 'Table', about: 'Table of the service.' },
+  managedTable: { label: 'Managed table', about: 'Penstock creates and extends the table.' },
+  columns: { label: 'Columns', about: 'All columns of the table.' },
+  tableDefinition: { label: 'Table definition' },
+} satisfies Record<keyof Pipe['destination'], FieldText>
+
+export const tableDefinitionFields = {
+  engine: { label: 'Table engine' },
+  partitionBy: { label: 'Partition by', about: 'Expression that makes the partitions.' },
+  primaryKey: { label: 'Primary key', about: 'Expression of the primary key.' },
+  sortingKey: { label: 'Sorting key', about: 'Columns by which the table is sorted.' },
+} satisfies Record<keyof TableDefinition, FieldText>
+
+export const tableEngineFields = {
+  type: { label: 'Table engine' },
+  versionColumnId: { label: 'Version column', about: 'The column that tells a ReplacingMergeTree the newest row.' },
+  columnIds: { label: 'Summed columns', about: 'Columns that a SummingMergeTree adds up.' },
+} satisfies Record<keyof TableDefinition['engine'], FieldText>
+
+export const columnFields = {
+  name: { label: 'Column' },
+  type: { label: 'Type', about: 'A type of the engine, such as UInt64 or Nullable(String).' },
+} satisfies Record<keyof Pipe['destination']['columns'][number], FieldText>
+
+export const fieldMappingFields = {
+  sourceField: { label: 'Source field', about: 'A field of the source.' },
+  destinationField: { label: 'Destination column', about: 'A column of the destination.' },
+} satisfies Record<keyof Pipe['fieldMappings'][number], FieldText>
+
+export type Unit = 'threads' | 'bytes' | 'files' | 'ms' | 'replicas' | 'millicores' | 'GB'
+
+export interface NumberField extends FieldText {
+  about: string
+  default: number
+  minimum: number
+  maximum: number
+  unit?: Unit
+  /** May have a fraction. */
+  isFractional?: boolean
+}
+
+export interface SwitchField extends FieldText {
+  about: string
+  default: boolean
+}
+
+/** The API's own defaults and bounds: pipe-fields.test.ts holds them against its schemas. */
+export const settingFields = {
+  streaming_max_insert_wait_ms: {
+    label: 'Longest wait before an insert',
+    about: 'What has been read is inserted after this time at the latest.',
+    default: 5_000,
+    minimum: 500,
+    maximum: 60_000,
+    unit: 'ms',
+  },
+  object_storage_concurrency: {
+    label: 'Files at the same time',
+    about: 'Files that are loaded at the same time.',
+    default: 1,
+    minimum: 1,
+    maximum: 35,
+    unit: 'files',
+  },
+  object_storage_max_file_count: {
+    label: 'Most files in one insert',
+    about: 'An insert is sent when it holds this many files.',
+    default: 100,
+    minimum: 1,
+    maximum: 10_000,
+    unit: 'files',
+  },
+  object_storage_max_insert_bytes: {
+    label: 'Most bytes in one insert',
+    about: 'An insert is sent when it holds this many bytes.',
+    default: 10_737_418_240,
+    minimum: 10_485_760,
+    maximum: 53_687_091_200,
+    unit: 'bytes',
+  },
+  object_storage_polling_interval_ms: {
+    label: 'Polling interval',
+    about: 'Time between two looks for new files.',
+    default: 30_000,
+    minimum: 100,
+    maximum: 3_600_000,
+    unit: 'ms',
+  },
+  object_storage_use_cluster_function: {
+    label: 'Read with all replicas',
+    about: 'Let all replicas of the engine read.',
+    default: true,
+  },
+  engine_max_download_threads: {
+    label: 'Download threads',
+    about: 'Threads of the engine that download data.',
+    default: 4,
+    minimum: 0,
+    maximum: 32,
+    unit: 'threads',
+  },
+  engine_max_insert_threads: {
+    label: 'Insert threads',
+    about: 'Threads of the engine that execute an insert.',
+    default: 1,
+    minimum: 0,
+    maximum: 16,
+    unit: 'threads',
+  },
+  engine_max_threads: {
+    label: 'Query threads',
+    about: 'Threads of the engine that process a query. With 0 the engine decides.',
+    default: 0,
+    minimum: 0,
+    maximum: 64,
+    unit: 'threads',
+  },
+  engine_min_insert_block_size_bytes: {
+    label: 'Smallest insert block',
+    about: 'Smaller blocks are joined up to this size.',
+    default: 1_073_741_824,
+    minimum: 0,
+    maximum: 10_737_418_240,
+    unit: 'bytes',
+  },
+  engine_parallel_distributed_insert_select: {
+    label: 'Distributed inserts',
+    about: 'How an insert from a select is spread over the shards: 0, 1 or 2, as the engine numbers it.',
+    default: 2,
+    minimum: 0,
+    maximum: 2,
+  },
+  engine_parallel_view_processing: {
+    label: 'Parallel views',
+    about: 'Push to attached materialized views at the same time.',
+    default: false,
+  },
+} satisfies Record<keyof PipeSettings, NumberField | SwitchField>
+
+export const scalingFields = {
+  replicas: {
+    label: 'Replicas',
+    about: 'Copies of the pipe that share the work.',
+    default: 1,
+    minimum: 1,
+    maximum: 40,
+    unit: 'replicas',
+  },
+  replicaCpuMillicores: {
+    label: 'CPU of each replica',
+    about: '1000 millicores are one core.',
+    default: 125,
+    minimum: 125,
+    maximum: 2_000,
+    unit: 'millicores',
+  },
+  replicaMemoryGb: {
+    label: 'Memory of each replica',
+    about: 'In gigabytes, such as 1.5.',
+    default: 0.5,
+    minimum: 0.5,
+    maximum: 8,
+    unit: 'GB',
+    isFractional: true,
+  },
+  concurrency: {
+    label: 'Concurrency',
+    about: 'Parts of the work that are done at the same time. With 0 Penstock decides.',
+    default: 0,
+    minimum: 0,
+    maximum: 34,
+  },
+} satisfies Record<keyof PipeScaling, NumberField>
+
+export const choiceTexts = {
+  kafkaType: {
+    kafka: 'Apache Kafka',
+    redpanda: 'Redpanda',
+    msk: 'Amazon MSK',
+    confluent: 'Confluent Cloud',
+    warpstream: 'WarpStream',
+    azureeventhub: 'Azure Event Hubs',
+    dokafka: 'DigitalOcean Kafka',
+  } satisfies ChoiceTexts<KafkaSource['type']>,
+  kafkaAuthentication: {
+    PLAIN: 'User name and password (PLAIN)',
+    'SCRAM-SHA-256': 'User name and password (SCRAM-SHA-256)',
+    'SCRAM-SHA-512': 'User name and password (SCRAM-SHA-512)',
+    IAM_ROLE: 'IAM role',
+    IAM_USER: 'IAM user (access key)',
+    MUTUAL_TLS: 'Mutual TLS (client certificate)',
+  } satisfies ChoiceTexts<KafkaSource['authentication']>,
+  format: {
+    JSONEachRow: 'JSON, one object per row',
+    Avro: 'Avro',
+    AvroConfluent: 'Avro with a schema registry (Confluent)',
+    Protobuf: 'Protobuf',
+    CSV: 'CSV',
+    CSVWithNames: 'CSV with column names',
+    TabSeparated: 'Tab-separated',
+    TabSeparatedWithNames: 'Tab-separated with column names',
+    Parquet: 'Parquet',
+  } satisfies ChoiceTexts<KafkaSource['format'] | KinesisSource['format'] | ObjectStorageSource['format']>,
+  offsetStrategy: {
+    from_beginning: 'At the oldest message',
+    from_latest: 'At new messages only',
+    from_timestamp: 'At a moment',
+  } satisfies ChoiceTexts<NonNullable<KafkaSource['offset']>['strategy']>,
+  iteratorType: {
+    TRIM_HORIZON: 'At the oldest record',
+    LATEST: 'At new records only',
+    AT_TIMESTAMP: 'At a moment',
+  } satisfies ChoiceTexts<KinesisSource['iteratorType']>,
+  objectStorageType: {
+    s3: 'Amazon S3',
+    gcs: 'Google Cloud Storage',
+    azureblobstorage: 'Azure Blob Storage',
+    dospaces: 'DigitalOcean Spaces',
+  } satisfies ChoiceTexts<ObjectStorageSource['type']>,
+  objectStorageAuthentication: {
+    IAM_ROLE: 'IAM role',
+    IAM_USER: 'IAM user (access key)',
+    CONNECTION_STRING: 'Connection string',
+  } satisfies ChoiceTexts<NonNullable<ObjectStorageSource['authentication']>>,
+  compression: {
+    auto: 'Told by the file name',
+    none: 'None',
+    gzip: 'gzip',
+    gz: 'gz',
+    brotli: 'brotli',
+    br: 'br',
+    xz: 'xz',
+    LZMA: 'LZMA',
+    zstd: 'zstd',
+  } satisfies ChoiceTexts<ObjectStorageSource['compression']>,
+  replicationMode: {
+    cdc: 'Load, then follow changes',
+    snapshot: 'Load once',
+    cdc_only: 'Follow changes only',
+  } satisfies ChoiceTexts<PostgresSource['settings']['replicationMode']>,
+}

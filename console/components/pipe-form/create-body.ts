@@ -1,0 +1,422 @@
+// What is entered for a new pipe, and the body that is sent for it: what was left empty or at its default is left out, and of
+// credentials only those go along that the chosen authentication uses.
+import type {
+  Column,
+  FieldMapping,
+  KafkaSourceCreate,
+  KinesisSourceCreate,
+  ObjectStorageSourceCreate,
+  PipeCreate,
+  PipeDestinationCreate,
+  PipeScalingCreate,
+  PipeSettingsCreate,
+  PostgresSourceCreate,
+  TableDefinition,
+  TableMappingToAdd,
+} from '../../../src/client/shapes.ts'
+import { type PipeKind, scalingFields, settingFields } from '../pipe-fields.ts'
+
+export type KafkaDraft = Pick<KafkaSourceCreate, 'type' | 'authentication' | 'brokers' | 'topics' | 'format'> & {
+  consumerGroup: string
+  offsetStrategy: NonNullable<KafkaSourceCreate['offset']>['strategy']
+  /** `YYYY-MM-DDTHH:MM`, UTC. */
+  offsetTimestamp: string
+  caCertificate: string
+  iamRole: string
+  reversePrivateEndpointIds: string[]
+  credentials: Required<NonNullable<KafkaSourceCreate['credentials']>>
+  registryUrl: string
+  registryAuthentication: 'none' | 'PLAIN'
+  registryCaCertificate: string
+  registryCredentials: { username: string; password: string }
+}
+
+export interface AccessKeyDraft {
+  accessKeyId: string
+  secretKey: string
+}
+
+export type KinesisDraft = Pick<
+  KinesisSourceCreate,
+  'authentication' | 'format' | 'iteratorType' | 'region' | 'streamName'
+> & {
+  /** `YYYY-MM-DDTHH:MM`, UTC. */
+  timestamp: string
+  accessKey: AccessKeyDraft
+  iamRole: string
+  useEnhancedFanOut: boolean
+}
+
+export type ObjectStorageDraft = Pick<ObjectStorageSourceCreate, 'type' | 'format'> & {
+  /** Of what is not Azure Blob Storage, which has its connection string. */
+  authentication: 'none' | 'IAM_ROLE' | 'IAM_USER'
+  url: string
+  azureContainerName: string
+  path: string
+  connectionString: string
+  iamRole: string
+  accessKey: AccessKeyDraft
+  delimiter: string
+  compression: NonNullable<ObjectStorageSourceCreate['compression']>
+  isContinuous: boolean
+  queueUrl: string
+}
+
+export type PostgresSettings = NonNullable<PostgresSourceCreate['settings']>
+
+export interface PostgresDraft {
+  host: string
+  port: number | null
+  database: string
+  credentials: { username: string; password: string }
+  /** Only what was changed; null: back to the default. */
+  settings: { [Name in keyof PostgresSettings]?: PostgresSettings[Name] | null }
+  tableMappings: TableMappingToAdd[]
+}
+
+export interface DestinationDraft {
+  database: string
+  table: string
+  managedTable: boolean
+  columns: Column[]
+  engineType: TableDefinition['engine']['type']
+  versionColumnId: string
+  columnIds: string[]
+  sortingKey: string[]
+  partitionBy: string
+  primaryKey: string
+}
+
+export interface PipeDraft {
+  serviceId: string
+  kind: PipeKind | undefined
+  name: string
+  startPaused: boolean
+  kafka: KafkaDraft
+  kinesis: KinesisDraft
+  objectStorage: ObjectStorageDraft
+  postgres: PostgresDraft
+  destination: DestinationDraft
+  fieldMappings: FieldMapping[]
+  /** Only what was changed; null: back to the default. */
+  settings: Record<string, number | boolean | null>
+  scaling: Record<string, number | boolean | null>
+}
+
+const noAccessKey: AccessKeyDraft = { accessKeyId: '', secretKey: '' }
+
+export const emptyDraft: PipeDraft = {
+  serviceId: '',
+  kind: undefined,
+  name: '',
+  startPaused: false,
+  kafka: {
+    type: 'kafka',
+    authentication: 'PLAIN',
+    brokers: '',
+    topics: '',
+    format: 'JSONEachRow',
+    consumerGroup: '',
+    offsetStrategy: 'from_beginning',
+    offsetTimestamp: '',
+    caCertificate: '',
+    iamRole: '',
+    reversePrivateEndpointIds: [],
+    credentials: { username: '', password: '', ...noAccessKey, certificate: '', privateKey: '', connectionString: '' },
+    registryUrl: '',
+    registryAuthentication: 'none',
+    registryCaCertificate: '',
+    registryCredentials: { username: '', password: '' },
+  },
+  kinesis: {
+    authentication: 'IAM_ROLE',
+    format: 'JSONEachRow',
+    iteratorType: 'TRIM_HORIZON',
+    region: '',
+    streamName: '',
+    timestamp: '',
+    accessKey: noAccessKey,
+    iamRole: '',
+    useEnhancedFanOut: false,
+  },
+  objectStorage: {
+    type: 's3',
+    format: 'JSONEachRow',
+    authentication: 'IAM_ROLE',
+    url: '',
+    azureContainerName: '',
+    path: '',
+    connectionString: '',
+    iamRole: '',
+    accessKey: noAccessKey,
+    delimiter: '',
+    compression: 'auto',
+    isContinuous: false,
+    queueUrl: '',
+  },
+  postgres: {
+    host: '',
+    port: null,
+    database: '',
+    credentials: { username: '', password: '' },
+    settings: {},
+    tableMappings: [],
+  },
+  destination: {
+    database: '',
+    table: '',
+    managedTable: true,
+    columns: [],
+    engineType: 'MergeTree',
+    versionColumnId: '',
+    columnIds: [],
+    sortingKey: [],
+    partitionBy: '',
+    primaryKey: '',
+  },
+  fieldMappings: [],
+  settings: {},
+  scaling: {},
+}
+
+/** The secrets of a Kafka source that its authentication can use. */
+export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof KafkaDraft['credentials'])[] {
+  switch (authentication) {
+    case 'IAM_ROLE':
+      return []
+    case 'IAM_USER':
+      return ['accessKeyId', 'secretKey']
+    case 'MUTUAL_TLS':
+      return ['certificate', 'privateKey']
+    default:
+      return type === 'azureeventhub' ? ['connectionString', 'username', 'password'] : ['username', 'password']
+  }
+}
+
+export function createBody(draft: PipeDraft): PipeCreate {
+  const isPostgres = draft.kind === 'postgres'
+  return filled({
+    name: draft.name,
+    source: sourceOf(draft),
+    destination: isPostgres ? { database: draft.destination.database } : destinationOf(draft.destination),
+    fieldMappings: isPostgres ? [] : draft.fieldMappings,
+    scaling: changed(draft.scaling, scalingFields) as PipeScalingCreate,
+    settings: changed(draft.settings, settingFields) as PipeSettingsCreate,
+    startPaused: draft.startPaused || undefined,
+  }) as PipeCreate
+}
+
+function sourceOf({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): PipeCreate['source'] {
+  switch (kind) {
+    case 'kafka':
+      return { kafka: kafkaOf(kafka) }
+    case 'kinesis':
+      return { kinesis: kinesisOf(kinesis) }
+    case 'objectStorage':
+      return { objectStorage: objectStorageOf(objectStorage) }
+    case 'postgres':
+      return { postgres: postgresOf(postgres) }
+    default:
+      return {}
+  }
+}
+
+function kafkaOf(draft: KafkaDraft): KafkaSourceCreate {
+  const { type, authentication, brokers, topics, format, offsetStrategy: strategy } = draft
+  const isAtMoment = strategy === 'from_timestamp'
+  return {
+    type,
+    authentication,
+    brokers,
+    topics,
+    format,
+    ...filled({
+      consumerGroup: draft.consumerGroup,
+      offset:
+        strategy === 'from_beginning'
+          ? undefined
+          : { strategy, ...filled({ timestamp: isAtMoment ? draft.offsetTimestamp : undefined }) },
+      caCertificate: draft.caCertificate,
+      iamRole: authentication === 'IAM_ROLE' ? draft.iamRole : undefined,
+      reversePrivateEndpointIds: draft.reversePrivateEndpointIds,
+      credentials: picked(draft.credentials, kafkaSecretNames(draft)),
+      schemaRegistry: registryOf(draft),
+    }),
+  }
+}
+
+function registryOf(draft: KafkaDraft): KafkaSourceCreate['schemaRegistry'] {
+  const hasLogin = draft.registryAuthentication === 'PLAIN'
+  const rest = filled({
+    authentication: hasLogin ? ('PLAIN' as const) : undefined,
+    caCertificate: draft.registryCaCertificate,
+    credentials: hasLogin ? picked(draft.registryCredentials, ['username', 'password']) : undefined,
+  })
+  const isEmpty = draft.registryUrl === '' && Object.keys(rest).length === 0
+  return isEmpty ? undefined : { url: draft.registryUrl, ...rest }
+}
+
+function kinesisOf(draft: KinesisDraft): KinesisSourceCreate {
+  const { authentication, format, iteratorType, region, streamName } = draft
+  return {
+    authentication,
+    format,
+    iteratorType,
+    region,
+    streamName,
+    ...filled({
+      timestamp: iteratorType === 'AT_TIMESTAMP' ? secondsOf(draft.timestamp) : undefined,
+      ...cloudCredentialsOf(draft),
+      useEnhancedFanOut: draft.useEnhancedFanOut || undefined,
+    }),
+  }
+}
+
+function secondsOf(minute: string): number | undefined {
+  const milliseconds = Date.parse(`${minute}:00Z`)
+  return Number.isNaN(milliseconds) ? undefined : milliseconds / 1000
+}
+
+function objectStorageOf(draft: ObjectStorageDraft): ObjectStorageSourceCreate {
+  const { type, format, authentication, compression, isContinuous } = draft
+  const place =
+    type === 'azureblobstorage'
+      ? {
+          authentication: 'CONNECTION_STRING' as const,
+          azureContainerName: draft.azureContainerName,
+          path: draft.path,
+          connectionString: draft.connectionString,
+        }
+      : {
+          authentication: authentication === 'none' ? undefined : authentication,
+          url: draft.url,
+          ...cloudCredentialsOf(draft),
+        }
+  return {
+    type,
+    format,
+    ...filled({
+      ...place,
+      delimiter: format.startsWith('CSV') ? draft.delimiter : undefined,
+      compression: compression === 'auto' ? undefined : compression,
+      isContinuous: isContinuous || undefined,
+      queueUrl: isContinuous ? draft.queueUrl : undefined,
+    }),
+  }
+}
+
+function cloudCredentialsOf(draft: { authentication: string; iamRole: string; accessKey: AccessKeyDraft }) {
+  return {
+    iamRole: draft.authentication === 'IAM_ROLE' ? draft.iamRole : undefined,
+    accessKey: draft.authentication === 'IAM_USER' ? picked(draft.accessKey, ['accessKeyId', 'secretKey']) : undefined,
+  }
+}
+
+function postgresOf({ host, port, database, credentials, settings, tableMappings }: PostgresDraft) {
+  return {
+    host,
+    ...(port === null ? {} : { port }),
+    database,
+    credentials: filled(credentials),
+    ...filled({ settings: changed(settings, postgresSettingDefaults) as PostgresSettings }),
+    tableMappings: tableMappings.map(mappingOf),
+  }
+}
+
+function mappingOf(mapping: TableMappingToAdd): TableMappingToAdd {
+  const { sourceSchemaName, sourceTable, targetTable, tableEngine, useCustomSortingKey, sortingKeys } = mapping
+  return {
+    sourceSchemaName,
+    sourceTable,
+    targetTable,
+    ...filled({
+      tableEngine: tableEngine === 'ReplacingMergeTree' ? undefined : tableEngine,
+      useCustomSortingKey: useCustomSortingKey || undefined,
+      sortingKeys,
+      excludedColumns: mapping.excludedColumns,
+    }),
+  }
+}
+
+function destinationOf(draft: DestinationDraft): PipeDestinationCreate {
+  const { database, table, managedTable, columns } = draft
+  return {
+    database,
+    table,
+    ...(managedTable ? {} : { managedTable }),
+    columns,
+    ...(managedTable ? { tableDefinition: tableDefinitionOf(draft) } : {}),
+  }
+}
+
+function tableDefinitionOf(draft: DestinationDraft): TableDefinition {
+  const { engineType: type, versionColumnId, columnIds, partitionBy, primaryKey, sortingKey } = draft
+  return {
+    engine: {
+      type,
+      ...filled({
+        versionColumnId: type === 'ReplacingMergeTree' ? versionColumnId : undefined,
+        columnIds: type === 'SummingMergeTree' ? columnIds : undefined,
+      }),
+    },
+    ...filled({ partitionBy, primaryKey, sortingKey }),
+  }
+}
+
+interface WithDefault {
+  default: number | boolean | string | undefined
+}
+
+/** The API's own defaults: create-body.test.ts holds them against its description. */
+export const postgresSettingDefaults = {
+  replicationMode: { default: 'cdc' },
+  publicationName: { default: undefined },
+  replicationSlotName: { default: undefined },
+  enableFailoverSlots: { default: false },
+  allowNullableColumns: { default: false },
+  pullBatchSize: { default: 100_000 },
+  syncIntervalSeconds: { default: 60 },
+  initialLoadParallelism: { default: 4 },
+  snapshotNumberOfParallelTables: { default: 1 },
+  snapshotNumRowsPerPartition: { default: 100_000 },
+} as const satisfies Record<keyof PostgresSettings, WithDefault>
+
+function changed(values: Record<string, unknown>, fields: Record<string, WithDefault>): Record<string, unknown> {
+  const entries = Object.entries(values).filter(([name, value]) => value !== null && value !== fields[name]?.default)
+  return filled(Object.fromEntries(entries))
+}
+
+type Filled<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+
+/** Without what is undefined, an empty text, an empty list or an empty object. */
+function filled<Values extends object>(values: Values): Filled<Values> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value))) as Filled<Values>
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === '') return true
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+function picked<Values extends Record<string, string>, Name extends keyof Values & string>(
+  values: Values,
+  names: Name[],
+): { [Picked in Name]?: string } {
+  return filled(Object.fromEntries(names.map((name) => [name, values[name]]))) as { [Picked in Name]?: string }
+}
+
+const secretGroups = ['credentials', 'accessKey', 'connectionString']
+const dots = '••••••••'
+
+/** The same with dots in place of secrets, to be shown. */
+export function withoutSecrets(value: unknown, isSecret = false): unknown {
+  if (typeof value === 'string') return isSecret ? dots : value
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      withoutSecrets(member, isSecret || secretGroups.includes(name)),
+    ]),
+  )
+}

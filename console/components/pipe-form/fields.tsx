@@ -1,0 +1,166 @@
+// One input for each field of a new pipe, with the words of pipe-fields.ts and the API's sentence when it refuses the value.
+import { Button, NativeSelect, NumberInput, Stack, Switch, TextInput } from '@mantine/core'
+import { type ReactNode, useEffect, useId, useState } from 'react'
+import { ChevronDownIcon } from '../icons.tsx'
+import type { FieldText } from '../pipe-fields.ts'
+import { errorOf, type FormError } from './inputs.tsx'
+
+/** A part of the form, which is given what was entered so far, and says what has changed. */
+export interface PartProps<Draft> {
+  value: Draft
+  onChange: (changed: Partial<Draft>) => void
+  error: FormError
+}
+
+interface FieldProps<Value> {
+  field: FieldText
+  value: Value
+  onChange: (value: Value) => void
+  error?: string | undefined
+  required?: boolean
+}
+
+export function TextField({
+  field: { label, about },
+  value,
+  onChange,
+  error,
+  required = false,
+  placeholder,
+  isExact = false,
+}: FieldProps<string> & {
+  placeholder?: string
+  /** Spaces around the text are part of it. */
+  isExact?: boolean
+}) {
+  return (
+    <TextInput
+      label={label}
+      description={about}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      onBlur={() => {
+        if (!isExact && value !== value.trim()) onChange(value.trim())
+      }}
+      error={error}
+      required={required}
+      placeholder={placeholder}
+      autoComplete="off"
+      spellCheck={false}
+    />
+  )
+}
+
+/** A date and time in UTC, `YYYY-MM-DDTHH:MM`. */
+export function MomentField({ field, value, onChange, error }: FieldProps<string>) {
+  return (
+    <TextInput
+      type="datetime-local"
+      label={field.label}
+      description="Date and time in UTC."
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      error={error}
+      required
+    />
+  )
+}
+
+export function ChoiceField<Value extends string>({
+  field: { label, about },
+  value,
+  onChange,
+  error,
+  choices,
+}: FieldProps<Value> & { choices: Partial<Record<Value, string>> }) {
+  return (
+    <NativeSelect
+      label={label}
+      description={about}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value as Value)}
+      error={error}
+      data={Object.entries(choices).map(([choice, text]) => ({ value: choice, label: text as string }))}
+    />
+  )
+}
+
+export function SwitchField({ field: { label, about }, value, onChange, error }: FieldProps<boolean>) {
+  return (
+    <Switch
+      label={label}
+      description={about}
+      checked={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      error={error}
+    />
+  )
+}
+
+/** Null: left empty, so that the default holds. */
+export function NumberField({
+  field: { label, about },
+  value,
+  onChange,
+  error,
+  defaultValue,
+}: FieldProps<number | null> & { defaultValue: number }) {
+  return (
+    <NumberInput
+      label={label}
+      description={[about, `Left empty: ${defaultValue.toLocaleString('en')}.`].filter(Boolean).join(' ')}
+      placeholder={String(defaultValue)}
+      value={value ?? ''}
+      onChange={(typed) => onChange(typed === '' ? null : Number(typed))}
+      error={error}
+      allowDecimal={false}
+      allowNegative={false}
+      // The API says what is too little or too much.
+      clampBehavior="none"
+    />
+  )
+}
+
+/**
+ * What the API says about one secret of a group. It names parts that are missing at the group: that is shown at the first
+ * part that is empty.
+ */
+export function secretError(
+  error: FormError,
+  groupPath: string[],
+  values: Record<string, string>,
+  names: string[],
+  name: string,
+): string | undefined {
+  const firstEmpty = names.find((one) => !values[one]) ?? names[0]
+  return errorOf(error, ...groupPath, name) ?? (name === firstEmpty ? errorOf(error, ...groupPath) : undefined)
+}
+
+/** Fields that few people need. Opened by itself when one of them is wrong. */
+export function More({ label, hasError, children }: { label: string; hasError: boolean; children: ReactNode }) {
+  const id = useId()
+  const [isOpen, setOpen] = useState(hasError)
+  useEffect(() => {
+    if (hasError) setOpen(true)
+  }, [hasError])
+  return (
+    <Stack gap="md" align="stretch">
+      <div>
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          rightSection={<ChevronDownIcon size={14} />}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => setOpen(!isOpen)}
+          className="more-button"
+        >
+          {label}
+        </Button>
+      </div>
+      <div id={id} hidden={!isOpen}>
+        {isOpen && <Stack gap="md">{children}</Stack>}
+      </div>
+    </Stack>
+  )
+}

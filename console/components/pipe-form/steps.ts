@@ -1,0 +1,128 @@
+// The steps of the form for a new pipe: what each still needs, and which of them a field belongs to.
+import {
+  destinationFields,
+  kafkaFields,
+  kinesisFields,
+  objectStorageFields,
+  offsetFields,
+  postgresFields,
+  schemaRegistryFields,
+  secretFields,
+} from '../pipe-fields.ts'
+import type { AccessKeyDraft, PipeDraft } from './create-body.ts'
+import { kafkaSecretNames } from './create-body.ts'
+
+export const steps = ['start', 'source', 'destination', 'settings', 'review'] as const
+export type Step = (typeof steps)[number]
+
+export const stepLabels: Record<Step, string> = {
+  start: 'Service and kind',
+  source: 'Source',
+  destination: 'Destination',
+  settings: 'Settings',
+  review: 'Review',
+}
+
+/** The step that has the field of a pointer such as `#/source/kafka/brokers`. */
+export function stepOfPointer(pointer: string): Step {
+  const [, first, second, third] = pointer.split('/')
+  if (first === 'source') {
+    if (second === undefined) return 'start'
+    return second === 'postgres' && third === 'tableMappings' ? 'destination' : 'source'
+  }
+  if (first === 'destination' || first === 'fieldMappings') return 'destination'
+  return first === 'settings' || first === 'scaling' ? 'settings' : 'review'
+}
+
+/** The labels of what must be entered and is not yet. */
+export function missingIn(step: Step, draft: PipeDraft): string[] {
+  const missing = (values: [value: string | undefined, label: string][]): string[] =>
+    values.filter(([value]) => !value).map(([, label]) => label)
+  switch (step) {
+    case 'start':
+      return missing([
+        [draft.serviceId, 'Service'],
+        [draft.kind, 'Kind of source'],
+      ])
+    case 'source':
+      return missing(neededOfSource(draft))
+    case 'destination':
+      return missing(neededOfDestination(draft))
+    case 'settings':
+      return []
+    case 'review':
+      return missing([[draft.name, 'Name']])
+  }
+}
+
+type Needed = [value: string | undefined, label: string][]
+
+function neededOfSource({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): Needed {
+  switch (kind) {
+    case 'kafka':
+      return [
+        [kafka.brokers, kafkaFields.brokers.label],
+        [kafka.topics, kafkaFields.topics.label],
+        ...neededOfKafkaLogin(kafka),
+        ...(kafka.offsetStrategy === 'from_timestamp'
+          ? ([[kafka.offsetTimestamp, offsetFields.timestamp.label]] satisfies Needed)
+          : []),
+        ...(kafka.format === 'AvroConfluent'
+          ? ([[kafka.registryUrl, schemaRegistryFields.url.label]] satisfies Needed)
+          : []),
+      ]
+    case 'kinesis':
+      return [
+        [kinesis.region, kinesisFields.region.label],
+        [kinesis.streamName, kinesisFields.streamName.label],
+        ...(kinesis.iteratorType === 'AT_TIMESTAMP'
+          ? ([[kinesis.timestamp, kinesisFields.timestamp.label]] satisfies Needed)
+          : []),
+        ...neededOfCloud(kinesis),
+      ]
+    case 'objectStorage':
+      return objectStorage.type === 'azureblobstorage'
+        ? [
+            [objectStorage.connectionString, objectStorageFields.connectionString.label],
+            [objectStorage.azureContainerName, objectStorageFields.azureContainerName.label],
+            [objectStorage.path, objectStorageFields.path.label],
+          ]
+        : [[objectStorage.url, objectStorageFields.url.label], ...neededOfCloud(objectStorage)]
+    case 'postgres':
+      return [
+        [postgres.host, postgresFields.host.label],
+        [postgres.database, postgresFields.database.label],
+        [postgres.credentials.username, secretFields.username.label],
+        [postgres.credentials.password, secretFields.password.label],
+      ]
+    default:
+      return []
+  }
+}
+
+function neededOfKafkaLogin(kafka: PipeDraft['kafka']): Needed {
+  if (kafka.authentication === 'IAM_ROLE') return [[kafka.iamRole, kafkaFields.iamRole.label]]
+  const names = kafkaSecretNames(kafka).filter((name) => name !== 'connectionString')
+  // A connection string stands for user name and password.
+  const isConnected = kafkaSecretNames(kafka).includes('connectionString') && kafka.credentials.connectionString !== ''
+  return isConnected ? [] : names.map((name) => [kafka.credentials[name], secretFields[name].label])
+}
+
+function neededOfCloud(source: { authentication: string; iamRole: string; accessKey: AccessKeyDraft }): Needed {
+  if (source.authentication === 'IAM_ROLE') return [[source.iamRole, kinesisFields.iamRole.label]]
+  if (source.authentication !== 'IAM_USER') return []
+  return [
+    [source.accessKey.accessKeyId, secretFields.accessKeyId.label],
+    [source.accessKey.secretKey, secretFields.secretKey.label],
+  ]
+}
+
+function neededOfDestination({ kind, destination, postgres }: PipeDraft): Needed {
+  const database: Needed = [[destination.database, destinationFields.database.label]]
+  if (kind === 'postgres') return [...database, [postgres.tableMappings.length > 0 ? 'some' : '', 'A table']]
+  return [
+    ...database,
+    [destination.table, destinationFields.table.label],
+    [destination.columns.length > 0 ? 'some' : '', 'A column'],
+  ]
+}

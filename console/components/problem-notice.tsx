@@ -1,0 +1,46 @@
+import { Alert, List, Text } from '@mantine/core'
+import type { PenstockError } from '../../src/client/error.ts'
+import { CopyText } from './copy.tsx'
+
+/** Whoever asks for help with an error is asked for this. */
+export function RequestId({ id }: { id: string | undefined }) {
+  if (!id) return null
+  return (
+    <Text size="xs" c="dimmed" component="div">
+      Request <CopyText text={id} label="request id" />
+    </Text>
+  )
+}
+
+/**
+ * An error as the API said it, with the request id. Fields that show their own sentence are named in `shownFields`
+ * (`ipAccessList/0/source`), and are not repeated.
+ */
+export function ProblemNotice({
+  error,
+  shownFields = [],
+  title = 'Nothing was changed',
+}: {
+  error: PenstockError | null | undefined
+  shownFields?: string[]
+  title?: string
+}) {
+  if (!error) return null
+  const others = error.errors.filter(({ pointer }) => !shownFields.includes(pointer.replace(/^#\//, '')))
+  return (
+    <Alert color="red" variant="light" title={title} role="alert">
+      {error.errors.length === 0 ? (
+        <Text size="sm">{error.message}</Text>
+      ) : others.length === 0 ? (
+        <Text size="sm">See the fields that are marked.</Text>
+      ) : (
+        <List size="sm">
+          {others.map(({ pointer, detail }) => (
+            <List.Item key={`${pointer} ${detail}`}>{detail}</List.Item>
+          ))}
+        </List>
+      )}
+      <RequestId id={error.requestId} />
+    </Alert>
+  )
+}

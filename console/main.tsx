@@ -1,0 +1,51 @@
+import '@mantine/core/styles.css'
+import './console.css'
+import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core'
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { PenstockError } from '../src/client/error.ts'
+import { sessionQuery } from './api/session.ts'
+import { makeRouter } from './routes.tsx'
+import { theme } from './theme.ts'
+
+const styleNonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')!.content
+
+// Where the components that lock scrolling behind a dialog look for the nonce of the style elements they add.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce })
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // The transport has tried again already.
+      retry: false,
+      throwOnError: (_, query) => query.state.data === undefined,
+    },
+  },
+  queryCache: new QueryCache({
+    onError: (error) => {
+      // The session has ended: asking who is signed in leads to the page where one signs in.
+      if (error instanceof PenstockError && error.status === 401) {
+        void queries.invalidateQueries(sessionQuery).then(() => router.invalidate())
+      }
+    },
+  }),
+})
+const router = makeRouter(queries)
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <MantineProvider
+      theme={theme}
+      defaultColorScheme="auto"
+      colorSchemeManager={localStorageColorSchemeManager({ key: 'penstock-color-scheme' })}
+      getStyleNonce={() => styleNonce}
+    >
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+)

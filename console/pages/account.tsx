@@ -1,0 +1,162 @@
+// A person's own account: the same in every organization. It is no part of the API, which knows members and keys only.
+import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useAction } from '../api/action.ts'
+import { fieldError } from '../api/change.ts'
+import { account, sessionQuery, useSignedIn } from '../api/session.ts'
+import { DoneText } from '../components/done-text.tsx'
+import { Page } from '../components/page.tsx'
+import { PasswordField } from '../components/password-field.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { Section } from '../components/section.tsx'
+import { OpenSessions } from './account-sessions.tsx'
+
+export function AccountPage() {
+  return (
+    <Page title="Account" about="Yours alone, and the same in every organization that you belong to.">
+      <ProfileSection />
+      <PasswordSection />
+      <OpenSessions />
+    </Page>
+  )
+}
+
+/** Reads the person of this page again. */
+function useSessionRefresh() {
+  const queries = useQueryClient()
+  return () => queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
+}
+
+function ProfileSection() {
+  const { user } = useSignedIn()
+  const refresh = useSessionRefresh()
+  const queries = useQueryClient()
+  const [name, setName] = useState(user.name)
+  const [isSaved, setSaved] = useState(false)
+  const { start, isBusy, error } = useAction(async () => {
+    await account.update({ name: name.trim() })
+    await refresh()
+    // Lists of members show the name too.
+    await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+    setSaved(true)
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setSaved(false)
+    void start()
+  }
+  return (
+    <Section title="Profile">
+      <form onSubmit={submit}>
+        <Stack maw={420}>
+          <TextInput
+            label="Name"
+            description="As the other members see it."
+            autoComplete="name"
+            value={name}
+            onChange={(event) => {
+              setName(event.currentTarget.value)
+              setSaved(false)
+            }}
+            error={fieldError(error, 'name')}
+          />
+          <TextInput
+            label="Email"
+            description="You sign in with it. It cannot be changed here."
+            value={user.email}
+            readOnly
+            variant="filled"
+          />
+          <ProblemNotice error={error} shownFields={['name']} />
+          <Group>
+            <Button type="submit" loading={isBusy} disabled={name.trim() === '' || name.trim() === user.name}>
+              Save name
+            </Button>
+            <DoneText isShown={isSaved}>Saved</DoneText>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  )
+}
+
+function PasswordSection() {
+  const { user } = useSignedIn()
+  const { hasPassword } = user
+  const refresh = useSessionRefresh()
+  const queries = useQueryClient()
+  const [currentPassword, setCurrentPassword] = useState('')
+  const [newPassword, setNewPassword] = useState('')
+  const [isDone, setDone] = useState(false)
+  const { start, isBusy, error } = useAction(async () => {
+    await account.changePassword({ newPassword, ...(hasPassword ? { currentPassword } : {}) })
+    setCurrentPassword('')
+    setNewPassword('')
+    setDone(true)
+    await refresh()
+    await queries.invalidateQueries({ queryKey: ['sessions'] })
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setDone(false)
+    void start()
+  }
+  return (
+    <Section
+      title="Password"
+      about={
+        hasPassword
+          ? 'Changing it signs you out everywhere else; here you stay signed in.'
+          : 'You have none yet. With a password you can sign in again when this session has ended.'
+      }
+    >
+      <form onSubmit={submit}>
+        <Stack maw={420}>
+          {/* For password managers, which keep the password under this name. */}
+          <input
+            className="visually-hidden"
+            name="email"
+            autoComplete="username"
+            value={user.email}
+            readOnly
+            tabIndex={-1}
+            aria-hidden
+          />
+          {hasPassword && (
+            <PasswordField
+              label="Present password"
+              autoComplete="current-password"
+              value={currentPassword}
+              onChange={(event) => setCurrentPassword(event.currentTarget.value)}
+              error={fieldError(error, 'currentPassword') ?? error?.code === 'wrong_password'}
+            />
+          )}
+          <PasswordField
+            label="New password"
+            description="At least 12 characters; a few words are easy to remember."
+            autoComplete="new-password"
+            value={newPassword}
+            onChange={(event) => setNewPassword(event.currentTarget.value)}
+            error={fieldError(error, 'newPassword')}
+          />
+          <ProblemNotice
+            error={error}
+            shownFields={['currentPassword', 'newPassword']}
+            title="Your password is as before"
+          />
+          <Group>
+            <Button
+              type="submit"
+              loading={isBusy}
+              disabled={newPassword === '' || (hasPassword && currentPassword === '')}
+            >
+              {hasPassword ? 'Change password' : 'Set password'}
+            </Button>
+            <DoneText isShown={isDone}>Your password is set</DoneText>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  )
+}

@@ -1,0 +1,189 @@
+import { Anchor, Button, Code, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import type { Activity } from '../../src/client/shapes.ts'
+import { asPenstockError } from '../api/change.ts'
+import { activitiesQuery } from '../api/queries.ts'
+import { ActivitySentence, Actor } from '../components/activity-sentence.tsx'
+import { activityTypeLabel, activityTypes } from '../components/activity-types.ts'
+import { CopyIconButton } from '../components/copy.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
+import { Page } from '../components/page.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { Time } from '../components/time.tsx'
+
+const route = '/signed-in/o/$organizationId/activity'
+
+interface Filter {
+  type?: string
+  from?: string
+  to?: string
+}
+
+export function ActivityPage() {
+  const { organizationId } = useParams({ from: route })
+  const search = useSearch({ from: route })
+  const navigate = useNavigate()
+  const setFilter = (change: Filter) =>
+    void navigate({
+      to: '/o/$organizationId/activity',
+      params: { organizationId },
+      search: { ...search, ...change },
+      replace: true,
+    })
+  const clear = () => setFilter({ type: undefined, from: undefined, to: undefined })
+  const isFiltered = search.type !== undefined || search.from !== undefined || search.to !== undefined
+  const filter = { type: search.type, from_date: startOfDay(search.from), to_date: startOfDay(search.to, 1) }
+  // A filter that the API refuses is told beside the fields, which can then be mended.
+  const query = useInfiniteQuery({ ...activitiesQuery(organizationId, filter), throwOnError: false })
+  return (
+    <Page
+      title="Activity"
+      about="Every change that was made in the organization, by whom and from where. Activities are never changed or removed."
+    >
+      <FilterBar search={search} setFilter={setFilter} clear={isFiltered ? clear : undefined} />
+      {query.error ? (
+        <ProblemNotice error={asPenstockError(query.error)} title="The activities could not be read" />
+      ) : (
+        <ListTable
+          caption="Activities of the organization, the newest first"
+          items={itemsOf(query)}
+          columns={columnsFor(organizationId)}
+          keyOf={({ id }) => id}
+          query={query}
+          minWidth={760}
+          empty={
+            isFiltered ? (
+              <EmptyState
+                title="Nothing matches"
+                action={
+                  <Button variant="default" onClick={clear}>
+                    Show all activities
+                  </Button>
+                }
+              >
+                No activity of this type was recorded in these days.
+              </EmptyState>
+            ) : (
+              <EmptyState title="Nothing has been changed yet">
+                As soon as somebody changes something, here or through the API, it stands here: who did it, what they
+                changed, from where, and the id of the request.
+              </EmptyState>
+            )
+          }
+        />
+      )}
+    </Page>
+  )
+}
+
+function FilterBar({
+  search,
+  setFilter,
+  clear,
+}: {
+  search: Filter
+  setFilter: (change: Filter) => void
+  clear: (() => void) | undefined
+}) {
+  const isKnown = activityTypes.some(({ types }) => search.type !== undefined && search.type in types)
+  return (
+    <Group gap="sm" align="flex-end" component="search">
+      <NativeSelect
+        label="What was done"
+        w={{ base: '100%', xs: 280 }}
+        value={search.type ?? ''}
+        onChange={(event) => setFilter({ type: event.currentTarget.value || undefined })}
+        data={[
+          { value: '', label: 'Everything' },
+          ...(search.type !== undefined && !isKnown
+            ? [{ value: search.type, label: activityTypeLabel(search.type) }]
+            : []),
+          ...activityTypes.map(({ group, types }) => ({
+            group,
+            items: Object.entries(types).map(([value, label]) => ({ value, label })),
+          })),
+        ]}
+      />
+      <TextInput
+        type="date"
+        label="From"
+        value={search.from ?? ''}
+        max={search.to}
+        onChange={(event) => setFilter({ from: event.currentTarget.value || undefined })}
+      />
+      <TextInput
+        type="date"
+        label="To"
+        value={search.to ?? ''}
+        min={search.from}
+        onChange={(event) => setFilter({ to: event.currentTarget.value || undefined })}
+      />
+      {clear && (
+        <Button variant="subtle" onClick={clear}>
+          Clear the filter
+        </Button>
+      )}
+    </Group>
+  )
+}
+
+/** The first moment of a day as people here count days, or of one some days later; what is no day filters nothing. */
+function startOfDay(day: string | undefined, daysLater = 0): string | undefined {
+  const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day ?? '')
+  if (!parts) return undefined
+  const [, year, month, date] = parts.map(Number)
+  return new Date(year!, month! - 1, date! + daysLater).toISOString()
+}
+
+function columnsFor(organizationId: string): Column<Activity>[] {
+  return [
+    {
+      label: 'Who',
+      width: '22%',
+      cell: (activity) => (
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <Actor organizationId={organizationId} activity={activity} />
+        </Text>
+      ),
+    },
+    {
+      label: 'What',
+      cell: (activity) => (
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <ActivitySentence organizationId={organizationId} activity={activity} />
+        </Text>
+      ),
+    },
+    {
+      label: 'When',
+      width: 130,
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+    {
+      label: 'Request',
+      width: 120,
+      cell: ({ requestId }) => (
+        <Group gap={4} wrap="nowrap">
+          <Code>{requestId.slice(0, 8)}</Code>
+          <CopyIconButton text={requestId} label="request id" />
+        </Group>
+      ),
+    },
+    {
+      label: 'Details',
+      isLabelHidden: true,
+      align: 'right',
+      width: 90,
+      cell: ({ id, type }) => (
+        <Anchor component={Link} to={`/o/${organizationId}/activity/${id}`} size="sm">
+          Details
+          <Text span className="visually-hidden">
+            {` of: ${activityTypeLabel(type)}`}
+          </Text>
+        </Anchor>
+      ),
+    },
+  ]
+}

@@ -1,0 +1,155 @@
+import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Key } from '../../src/client/shapes.ts'
+import { keysQuery } from '../api/queries.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { CopyText } from '../components/copy.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { MoreIcon, PlusIcon } from '../components/icons.tsx'
+import { type KeyAction, KeyConfirmation } from '../components/key-confirmations.tsx'
+import { KeyStateBadge, MomentOrNever, usableFrom } from '../components/key-state.tsx'
+import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
+import { Page } from '../components/page.tsx'
+
+export function KeysPage() {
+  const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/keys' })
+  const isAdmin = useIsAdmin(organizationId)
+  const query = useInfiniteQuery(keysQuery(organizationId))
+  const keys = itemsOf(query)
+  const [asked, setAsked] = useState<{ key: Key; action: KeyAction | undefined }>()
+  const ask = (key: Key, action: KeyAction) => setAsked({ key, action })
+  return (
+    <Page
+      title="API keys"
+      about="Programs use a key to call the API: the key id as user name, its secret as password. Keys belong to the organization and stay when people leave."
+      actions={keys.length > 0 && <CreateButton organizationId={organizationId} isAdmin={isAdmin} />}
+    >
+      <ListTable
+        caption="API keys of the organization"
+        items={keys}
+        columns={columnsFor({ organizationId, isAdmin, ask })}
+        keyOf={({ id }) => id}
+        query={query}
+        minWidth={980}
+        empty={
+          <EmptyState
+            title="No API keys yet"
+            action={<CreateButton organizationId={organizationId} isAdmin={isAdmin} />}
+          >
+            A key lets a program do through the API what you do here. Create one per program, with no more than the role
+            that it needs, and keep its secret where the program finds it.
+          </EmptyState>
+        }
+      />
+      {asked && (
+        <KeyConfirmation
+          organizationId={organizationId}
+          apiKey={asked.key}
+          action={asked.action}
+          onClose={() => setAsked({ key: asked.key, action: undefined })}
+        />
+      )}
+    </Page>
+  )
+}
+
+function CreateButton({ organizationId, isAdmin }: { organizationId: string; isAdmin: boolean }) {
+  if (isAdmin) {
+    return (
+      <Button component={Link} to={`/o/${organizationId}/keys/new`} leftSection={<PlusIcon size={16} />}>
+        Create a key
+      </Button>
+    )
+  }
+  return (
+    <>
+      <Text size="sm" c="dimmed">
+        Only admins can create keys.
+      </Text>
+      <Button leftSection={<PlusIcon size={16} />} disabled>
+        Create a key
+      </Button>
+    </>
+  )
+}
+
+interface Row {
+  organizationId: string
+  isAdmin: boolean
+  ask: (key: Key, action: KeyAction) => void
+}
+
+function columnsFor({ organizationId, isAdmin, ask }: Row): Column<Key>[] {
+  return [
+    {
+      label: 'Name',
+      cell: ({ id, name }) => (
+        <Anchor
+          component={Link}
+          to={`/o/${organizationId}/keys/${id}`}
+          size="sm"
+          fw={600}
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {name}
+        </Anchor>
+      ),
+    },
+    { label: 'Key id', cell: ({ keyId, name }) => <CopyText text={keyId} label={`key id of ${name}`} /> },
+    { label: 'Role', cell: ({ roles }) => roles.join(', ') },
+    { label: 'State', cell: (key) => <KeyStateBadge apiKey={key} /> },
+    { label: 'Expires', cell: ({ expireAt }) => <MomentOrNever at={expireAt} /> },
+    { label: 'Last used', cell: ({ usedAt }) => <MomentOrNever at={usedAt} /> },
+    {
+      label: 'Usable from',
+      cell: ({ ipAccessList }) => (
+        <Text size="sm" c={ipAccessList.length === 0 ? 'dimmed' : undefined}>
+          {usableFrom(ipAccessList)}
+        </Text>
+      ),
+    },
+    {
+      label: 'Actions',
+      isLabelHidden: true,
+      align: 'right',
+      width: 56,
+      cell: (key) => <KeyMenu organizationId={organizationId} apiKey={key} isAdmin={isAdmin} ask={ask} />,
+    },
+  ]
+}
+
+function KeyMenu({ organizationId, apiKey, isAdmin, ask }: Row & { apiKey: Key }) {
+  return (
+    <Menu position="bottom-end" width={220} withInitialFocusPlaceholder={false}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${apiKey.name}`}>
+          <MoreIcon size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {!isAdmin && <Menu.Label>Only admins can change keys</Menu.Label>}
+        <Menu.Item component={Link} to={`/o/${organizationId}/keys/${apiKey.id}`}>
+          {isAdmin ? 'Open and change' : 'Open'}
+        </Menu.Item>
+        <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'rotate')}>
+          Rotate the secret
+        </Menu.Item>
+        {apiKey.state === 'enabled' ? (
+          <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'disable')}>
+            Disable
+          </Menu.Item>
+        ) : (
+          <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'enable')}>
+            Enable
+          </Menu.Item>
+        )}
+        <Menu.Divider />
+        <Menu.Item c="red" disabled={!isAdmin} onClick={() => ask(apiKey, 'delete')}>
+          Delete
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

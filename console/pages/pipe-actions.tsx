@@ -1,0 +1,108 @@
+// What can be done with a pipe as a whole: its commands, changing it, deleting it.
+import { Group } from '@mantine/core'
+import { useNavigate } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import type { Pipe } from '../../src/client/shapes.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { Confirm } from '../components/confirm.tsx'
+import { EditIcon, PlayIcon, ResyncIcon, StopIcon, TrashIcon } from '../components/icons.tsx'
+import { PageButton } from '../components/page-link.tsx'
+import { type PipeCommand, whyNot } from '../components/pipe-commands.ts'
+import { kindOf, notRunYet } from '../components/pipe-fields.ts'
+import { ReasonButton } from '../components/reason-button.tsx'
+
+const commands: Record<PipeCommand, { label: string; icon: ReactNode; danger: boolean; about: ReactNode }> = {
+  start: {
+    label: 'Start',
+    icon: <PlayIcon size={16} />,
+    danger: false,
+    about: `The pipe becomes Provisioning: it waits for its first run, then reads on from where it was. ${notRunYet}`,
+  },
+  stop: {
+    label: 'Stop',
+    icon: <StopIcon size={16} />,
+    danger: false,
+    about:
+      'The pipe finishes what it has begun and then does nothing until it is started again. What is in the tables stays.',
+  },
+  resync: {
+    label: 'Resync',
+    icon: <ResyncIcon size={16} />,
+    danger: true,
+    about:
+      'The pipe loads all its tables again from the beginning. That can take long, and is work for the PostgreSQL database and for the service. It cannot be taken back, only stopped.',
+  },
+}
+
+export function PipeActions({ organizationId, pipe }: { organizationId: string; pipe: Pipe }) {
+  const isAdmin = useIsAdmin(organizationId)
+  const navigate = useNavigate()
+  const [asked, setAsked] = useState<PipeCommand | 'delete'>()
+  const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
+  const close = () => setAsked(undefined)
+  return (
+    <Group gap="sm">
+      {(Object.keys(commands) as PipeCommand[]).map((command) => (
+        <ReasonButton
+          key={command}
+          variant="default"
+          leftSection={commands[command].icon}
+          reason={isAdmin ? whyNot(command, kindOf(pipe), pipe.state) : 'Only admins can start, stop and resync pipes.'}
+          onClick={() => setAsked(command)}
+        >
+          {commands[command].label}
+        </ReasonButton>
+      ))}
+      {isAdmin ? (
+        <PageButton
+          to="/o/$organizationId/services/$serviceId/pipes/$pipeId/edit"
+          params={params}
+          variant="default"
+          leftSection={<EditIcon size={16} />}
+        >
+          Edit
+        </PageButton>
+      ) : (
+        <ReasonButton variant="default" leftSection={<EditIcon size={16} />} reason="Only admins can change pipes.">
+          Edit
+        </ReasonButton>
+      )}
+      <ReasonButton
+        variant="default"
+        c={isAdmin ? 'red' : undefined}
+        leftSection={<TrashIcon size={16} />}
+        reason={isAdmin ? undefined : 'Only admins can delete pipes.'}
+        onClick={() => setAsked('delete')}
+      >
+        Delete
+      </ReasonButton>
+      {(Object.keys(commands) as PipeCommand[]).map((command) => (
+        <Confirm
+          key={command}
+          organizationId={organizationId}
+          opened={asked === command}
+          onClose={close}
+          title={`${commands[command].label} ${pipe.name}?`}
+          label={`${commands[command].label} pipe`}
+          danger={commands[command].danger}
+          call={(api) => api.updatePipeState(params, { command })}
+        >
+          {commands[command].about}
+        </Confirm>
+      ))}
+      <Confirm
+        organizationId={organizationId}
+        opened={asked === 'delete'}
+        onClose={close}
+        title={`Delete ${pipe.name}?`}
+        label="Delete pipe"
+        typeToConfirm={pipe.name}
+        call={(api) => api.deletePipe(params)}
+        onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId } })}
+      >
+        The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.
+        This cannot be undone.
+      </Confirm>
+    </Group>
+  )
+}

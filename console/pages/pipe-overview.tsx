@@ -1,0 +1,184 @@
+import { Alert, Stack, Text } from '@mantine/core'
+import type { Pipe, Service } from '../../src/client/shapes.ts'
+import { CopyText } from '../components/copy.tsx'
+import { Facts } from '../components/facts.tsx'
+import { ArrowIcon, WarningIcon } from '../components/icons.tsx'
+import { PageLink } from '../components/page-link.tsx'
+import { choiceTexts, kindLabel, kindOf, notRunYet, settingFields, stateMeanings } from '../components/pipe-fields.ts'
+import { Section } from '../components/section.tsx'
+import { StateBadge } from '../components/state-badge.tsx'
+import { exactTime, Time } from '../components/time.tsx'
+
+export function PipeOverview({
+  organizationId,
+  pipe,
+  service,
+}: {
+  organizationId: string
+  pipe: Pipe
+  service: Service
+}) {
+  const changedSettings = Object.entries(settingFields).filter(
+    ([name, field]) => pipe.settings[name as keyof typeof settingFields] !== field.default,
+  )
+  const [name, ...details] = originOf(pipe)
+  return (
+    <Stack gap="lg">
+      {(service.state === 'failed' || service.state === 'stopped' || service.state === 'degraded') && (
+        <Alert
+          color="orange"
+          variant="light"
+          icon={<WarningIcon />}
+          title={`The service ${service.name} is ${service.state}`}
+        >
+          <Text size="sm">
+            {service.stateReason ? `${sentence(service.stateReason)} ` : ''}The pipe cannot write to it until it
+            answers.{' '}
+            <PageLink
+              to="/o/$organizationId/services/$serviceId"
+              params={{ organizationId, serviceId: service.id }}
+              size="sm"
+              underline="always"
+            >
+              Look at the service
+            </PageLink>
+          </Text>
+        </Alert>
+      )}
+      <Section title="What flows">
+        <div className="pipe-flow">
+          <div className="pipe-flow-end">
+            <Text size="sm" c="dimmed">
+              Source: {kindLabel(pipe)}
+            </Text>
+            <Text fw={600}>{name}</Text>
+            {details.map((detail) => (
+              <Text size="sm" key={detail}>
+                {detail}
+              </Text>
+            ))}
+          </div>
+          <div className="pipe-flow-arrow">
+            <ArrowIcon size={24} />
+          </div>
+          <div className="pipe-flow-end">
+            <Text size="sm" c="dimmed">
+              Service:{' '}
+              <PageLink
+                to="/o/$organizationId/services/$serviceId"
+                params={{ organizationId, serviceId: service.id }}
+                size="sm"
+                underline="always"
+              >
+                {service.name}
+              </PageLink>
+            </Text>
+            <Text fw={600}>{targetOf(pipe)}</Text>
+            <Text size="sm">{targetDetailOf(pipe)}</Text>
+          </div>
+        </div>
+      </Section>
+      <Section title="State">
+        <Stack gap="xs">
+          <Text size="sm" component="div">
+            <StateBadge state={pipe.state} size="md" /> {stateMeanings[pipe.state]}
+          </Text>
+          <Text size="sm" c="dimmed">
+            {notRunYet} So there are no errors and no throughput to show here.
+          </Text>
+        </Stack>
+      </Section>
+      <Section title="Details">
+        <Facts
+          facts={[
+            { label: 'Pipe id', value: <CopyText text={pipe.id} label="pipe id" /> },
+            { label: 'Created', value: <When at={pipe.createdAt} /> },
+            { label: 'Last changed', about: 'By a person or a key.', value: <When at={pipe.updatedAt} /> },
+            {
+              label: 'Settings',
+              value: (
+                <PageLink
+                  to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+                  params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
+                  search={{ tab: 'settings' }}
+                  size="sm"
+                >
+                  {changedSettings.length === 0
+                    ? 'All twelve have their defaults'
+                    : `${changedSettings.length} of twelve changed: ${changedSettings.map(([, { label }]) => label.toLowerCase()).join(', ')}`}
+                </PageLink>
+              ),
+            },
+            {
+              label: 'Scaling',
+              value: (
+                <PageLink
+                  to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+                  params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
+                  search={{ tab: 'scaling' }}
+                  size="sm"
+                >
+                  {pipe.scaling.replicas === 1 ? '1 replica' : `${pipe.scaling.replicas} replicas`} with{' '}
+                  {pipe.scaling.replicaCpuMillicores} millicores and {pipe.scaling.replicaMemoryGb} GB
+                </PageLink>
+              ),
+            },
+          ]}
+        />
+      </Section>
+    </Stack>
+  )
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <>
+      {exactTime(at)} (<Time at={at} />)
+    </>
+  )
+}
+
+/** What is read, then where it is. */
+function originOf(pipe: Pipe): string[] {
+  const { kafka, kinesis, objectStorage, postgres } = pipe.source
+  switch (kindOf(pipe)) {
+    case 'kafka':
+      return [spaced(kafka!.topics), `${choiceTexts.kafkaType[kafka!.type]} at`, ...firstOf(kafka!.brokers.split(','))]
+    case 'kinesis':
+      return [kinesis!.streamName, `in ${kinesis!.region}`]
+    case 'objectStorage':
+      return [
+        objectStorage!.url ?? [objectStorage!.azureContainerName, objectStorage!.path].filter(Boolean).join('/'),
+        `${choiceTexts.objectStorageType[objectStorage!.type]}, ${objectStorage!.isContinuous ? 'continuously' : 'once'}`,
+      ]
+    case 'postgres':
+      return [
+        postgres!.database,
+        `at ${postgres!.host}:${postgres!.port}`,
+        choiceTexts.replicationMode[postgres!.settings.replicationMode],
+      ]
+  }
+}
+
+function targetOf({ source, destination }: Pipe): string {
+  if (source.postgres || destination.table === undefined) return destination.database
+  return `${destination.database}.${destination.table}`
+}
+
+function targetDetailOf({ source, destination }: Pipe): string {
+  const [count, noun] = source.postgres
+    ? [source.postgres.tableMappings.length, 'table']
+    : [destination.columns.length, 'column']
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function firstOf(lines: string[], most = 3): string[] {
+  return lines.length > most ? [...lines.slice(0, most), `and ${lines.length - most} more`] : lines
+}
+
+const spaced = (list: string): string => list.split(',').join(', ')
+
+function sentence(text: string): string {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`
+}

@@ -1,0 +1,15 @@
+import { type Fact, NotSet } from '../components/facts.tsx'
+import type { FieldText } from '../components/pipe-fields.ts'
+
+/** Label and meaning of a field, with its value as it is shown. */
+export function fact({ label, about }: FieldText, value: Fact['value'] | undefined): Fact {
+  return { label, about, value: value === undefined || value === '' ? <NotSet /> : value }
+}
+
+export const secret = (what: string): Fact => ({
+  label: what,
+  value: <NotSet>Set, never shown</NotSet>,
+})
+
+export const yesNo = (value: boolean | undefined): string | undefined =>
+  value === undefined ? undefined : value ? 'Yes' : 'No'

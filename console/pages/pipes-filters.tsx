@@ -1,0 +1,64 @@
+import { Group, Select, TextInput } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import type { Service } from '../../src/client/shapes.ts'
+import { SearchIcon } from '../components/icons.tsx'
+import { kindNames, kinds, stateNames } from '../components/pipe-fields.ts'
+import type { PipeFilter } from '../routes.tsx'
+
+/** What is chosen stands in the address of the page. */
+export function PipeFilters({ organizationId, services }: { organizationId: string; services: Service[] }) {
+  const filter = useSearch({ from: '/signed-in/o/$organizationId/pipes' })
+  const navigate = useNavigate()
+  const change = (changed: PipeFilter) =>
+    void navigate({
+      to: '/o/$organizationId/pipes',
+      params: { organizationId },
+      search: { ...filter, ...changed },
+      replace: true,
+    })
+  const [typed, setTyped] = useState(filter.text ?? '')
+  useEffect(() => setTyped(filter.text ?? ''), [filter.text])
+  return (
+    <Group gap="sm" align="end" className="pipe-filters" role="search" aria-label="Filter pipes">
+      <TextInput
+        label="Text"
+        placeholder="Name, table or id"
+        leftSection={<SearchIcon size={16} />}
+        value={typed}
+        onChange={({ currentTarget: { value } }) => {
+          setTyped(value)
+          change({ text: value.trim() === '' ? undefined : value })
+        }}
+      />
+      <Select
+        label="State"
+        placeholder="Every state"
+        data={stateNames}
+        value={filter.state ?? null}
+        onChange={(state) => change({ state: state ?? undefined })}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Clear the state' }}
+      />
+      <Select
+        label="Kind"
+        placeholder="Every kind"
+        data={kindNames.map((kind) => ({ value: kind, label: kinds[kind].label }))}
+        value={filter.kind ?? null}
+        onChange={(kind) => change({ kind: kind ?? undefined })}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Clear the kind' }}
+      />
+      <Select
+        label="Service"
+        placeholder="Every service"
+        data={services.map(({ id, name }) => ({ value: id, label: name }))}
+        value={filter.service ?? null}
+        onChange={(service) => change({ service: service ?? undefined })}
+        searchable={services.length > 8}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Clear the service' }}
+      />
+    </Group>
+  )
+}

@@ -1,0 +1,170 @@
+import { Stack, Text } from '@mantine/core'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { useParams, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Pipe, Service } from '../../src/client/shapes.ts'
+import { asPenstockError } from '../api/change.ts'
+import { allPipesQuery, allServicesQuery } from '../api/queries.ts'
+import { type Column, ListTable } from '../components/list-table.tsx'
+import { Page } from '../components/page.tsx'
+import { PageLink } from '../components/page-link.tsx'
+import { kindLabel, kindOf } from '../components/pipe-fields.ts'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { StateBadge } from '../components/state-badge.tsx'
+import { Time } from '../components/time.tsx'
+import type { PipeFilter } from '../routes.tsx'
+import { NewPipeButton, NoPipe, NoService, NothingFits } from './pipes-empty.tsx'
+import { PipeFilters } from './pipes-filters.tsx'
+
+const rowsAtOnce = 100
+
+interface Row {
+  pipe: Pipe
+  service: Service
+}
+
+export function PipesPage() {
+  const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/pipes' })
+  const filter = useSearch({ from: '/signed-in/o/$organizationId/pipes' })
+  const { services, rows, isPending, unread } = useAllPipes(organizationId, filter.service)
+  const found = rows.filter((row) => fits(row, filter))
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  const hasList = services.length > 0 && (rows.length > 0 || isFiltered || unread.length > 0)
+  const [shownRows, setShownRows] = useState(rowsAtOnce)
+  return (
+    <Page
+      title="Pipes"
+      about="A pipe reads a source and writes to tables of a service. These are the pipes of all services."
+      actions={hasList && <NewPipeButton organizationId={organizationId} service={filter.service} />}
+    >
+      {unread.length > 0 && (
+        <ProblemNotice
+          error={asPenstockError(unread[0]!.error)}
+          title={`The pipes of ${listOf(unread.map(({ service }) => service.name))} could not be read`}
+        />
+      )}
+      {hasList && <PipeFilters organizationId={organizationId} services={services} />}
+      {rows.length > 0 && !isPending && (
+        <Text size="sm" c="dimmed" role="status">
+          {found.length === rows.length ? countOf(rows.length) : `${found.length} of ${countOf(rows.length)}`}
+        </Text>
+      )}
+      <ListTable
+        caption="Pipes of the organization"
+        items={found.slice(0, shownRows)}
+        columns={columnsFor(organizationId)}
+        keyOf={({ pipe }) => pipe.id}
+        minWidth={900}
+        query={{
+          isPending,
+          isFetchingNextPage: false,
+          hasNextPage: found.length > shownRows,
+          fetchNextPage: () => setShownRows(shownRows + rowsAtOnce),
+        }}
+        empty={
+          unread.length > 0 ? null : services.length === 0 ? (
+            <NoService organizationId={organizationId} />
+          ) : isFiltered ? (
+            <NothingFits organizationId={organizationId} />
+          ) : (
+            <NoPipe organizationId={organizationId} />
+          )
+        }
+      />
+    </Page>
+  )
+}
+
+function useAllPipes(organizationId: string, onlyService: string | undefined) {
+  const servicesRead = useQuery(allServicesQuery(organizationId))
+  const services = servicesRead.data ?? []
+  const asked = onlyService === undefined ? services : services.filter(({ id }) => id === onlyService)
+  const reads = useQueries({
+    queries: asked.map(({ id }) => ({
+      ...allPipesQuery(organizationId, id),
+      // One request each: with many services they are asked less often.
+      refetchInterval: Math.max(10_000, asked.length * 1_000),
+      throwOnError: false,
+    })),
+  })
+  const unread = asked.flatMap((service, index) => {
+    const { error, data } = reads[index]!
+    return error && !data ? [{ service, error }] : []
+  })
+  const rows = asked.flatMap((service, index) => (reads[index]?.data ?? []).map((pipe): Row => ({ pipe, service })))
+  return { services, rows, unread, isPending: servicesRead.isPending || reads.some(({ isPending }) => isPending) }
+}
+
+function fits({ pipe, service }: Row, { state, kind, text }: PipeFilter): boolean {
+  if (state !== undefined && pipe.state !== state) return false
+  if (kind !== undefined && kindOf(pipe) !== kind) return false
+  if (text === undefined) return true
+  const wanted = text.toLowerCase()
+  return [pipe.name, pipe.id, service.name, ...tablesOf(pipe)].some((place) => place.toLowerCase().includes(wanted))
+}
+
+/** As people write them: `database.table`. */
+function tablesOf({ source, destination: { database, table } }: Pipe): string[] {
+  if (source.postgres) return source.postgres.tableMappings.map(({ targetTable }) => `${database}.${targetTable}`)
+  return [table === undefined ? database : `${database}.${table}`]
+}
+
+function listOf(names: string[]): string {
+  const shown = names.length > 3 ? [...names.slice(0, 2), `${names.length - 2} other services`] : names
+  return new Intl.ListFormat('en').format(shown)
+}
+
+const countOf = (count: number): string => `${count} ${count === 1 ? 'pipe' : 'pipes'}`
+
+function columnsFor(organizationId: string): Column<Row>[] {
+  return [
+    {
+      label: 'Name',
+      cell: ({ pipe }) => (
+        <PageLink
+          to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+          params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
+          fw={600}
+          size="sm"
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {pipe.name}
+        </PageLink>
+      ),
+    },
+    { label: 'Kind', cell: ({ pipe }) => kindLabel(pipe), width: 130 },
+    {
+      label: 'Service',
+      cell: ({ service }) => (
+        <PageLink
+          to="/o/$organizationId/services/$serviceId"
+          params={{ organizationId, serviceId: service.id }}
+          size="sm"
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {service.name}
+        </PageLink>
+      ),
+      width: 160,
+    },
+    { label: 'State', cell: ({ pipe }) => <StateBadge state={pipe.state} />, width: 130 },
+    { label: 'Destination', cell: ({ pipe }) => <Tables tables={tablesOf(pipe)} /> },
+    { label: 'Updated', cell: ({ pipe }) => <Time at={pipe.updatedAt} />, width: 130 },
+  ]
+}
+
+function Tables({ tables }: { tables: string[] }) {
+  const [first, ...others] = tables
+  return (
+    <Stack gap={0}>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {first}
+      </Text>
+      {others.length > 0 && (
+        <Text size="xs" c="dimmed">
+          and {others.length} more
+        </Text>
+      )}
+    </Stack>
+  )
+}

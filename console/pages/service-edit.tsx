@@ -1,0 +1,214 @@
+// Changing a service: what was typed is kept apart from what was read, shown as the exact change, and sent with the version
+// that it is a change of.
+import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useId, useState } from 'react'
+import type { Answer } from '../../src/client/caller.ts'
+import type { PenstockError } from '../../src/client/error.ts'
+import type { Service, ServicePatch } from '../../src/client/shapes.ts'
+import { fieldError, useChange } from '../api/change.ts'
+import type { ApiCall } from '../api/client.ts'
+import { serviceQuery } from '../api/queries.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { ChangeBar } from '../components/change-bar.tsx'
+import { DiffTable, type FieldChange } from '../components/diff.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+
+export interface ServiceDraft {
+  name?: string
+  url?: string
+  username?: string
+  /** There, also empty: it replaces the one that is stored. */
+  password?: string
+  removedSources?: string[]
+  addedSources?: { source: string; description: string }[]
+}
+
+/** All forms of a page share one, so that saving the first does not make the second outdated. */
+export interface ServiceEdit {
+  organizationId: string
+  /** What the draft is a change of. Follows what is read as long as nothing is typed, then stays. */
+  base: Answer<Service>
+  draft: ServiceDraft
+  setDraft: (draft: ServiceDraft) => void
+  drop: (fields: (keyof ServiceDraft)[]) => void
+  saved: (answer: Answer<Service>) => void
+  /** Reads the service again and keeps what was typed. */
+  reload: () => Promise<void>
+}
+
+export function useServiceEdit(organizationId: string, live: Answer<Service>): ServiceEdit {
+  const queries = useQueryClient()
+  const [draft, setDraft] = useState<ServiceDraft>({})
+  const [base, setBase] = useState(live)
+  if (base !== live && Object.keys(draft).length === 0) setBase(live)
+  const query = serviceQuery(organizationId, live.result.id)
+  return {
+    organizationId,
+    base,
+    draft,
+    setDraft,
+    drop: (fields) =>
+      setDraft((present) => {
+        const rest = { ...present }
+        for (const field of fields) delete rest[field]
+        return rest
+      }),
+    saved: (answer) => {
+      queries.setQueryData(query.queryKey, answer)
+      setBase(answer)
+    },
+    reload: async () => setBase(await queries.fetchQuery({ ...query, staleTime: 0 })),
+  }
+}
+
+/** The draft with one more field, or without it when it is what the service has. */
+export function withField<Name extends keyof ServiceDraft>(
+  draft: ServiceDraft,
+  name: Name,
+  value: ServiceDraft[Name],
+  present?: ServiceDraft[Name],
+): ServiceDraft {
+  const { [name]: _, ...rest } = draft
+  return value === undefined || value === present ? rest : { ...rest, [name]: value }
+}
+
+export function ServiceForm({
+  edit,
+  title,
+  about,
+  fields,
+  patch,
+  changes,
+  isComplete = true,
+  label,
+  shownFields,
+  onDone,
+  children,
+}: {
+  edit: ServiceEdit
+  title: string
+  about: ReactNode
+  /** What of the draft belongs to this form. */
+  fields: (keyof ServiceDraft)[]
+  patch: ServicePatch
+  changes: FieldChange[]
+  isComplete?: boolean
+  label: string
+  /** Where `children` show what is wrong. */
+  shownFields: string[]
+  onDone?: () => void
+  children: (errorAt: (field: string) => string | undefined) => ReactNode
+}) {
+  const { organizationId, base } = edit
+  const isAdmin = useIsAdmin(organizationId)
+  const titleId = useId()
+  const [isSaved, setSaved] = useState(false)
+  const call: ApiCall<Service> = (api) =>
+    api.updateService({ organizationId, serviceId: base.result.id }, patch, { ifMatch: base.etag })
+  const change = useChange<Service>({
+    organizationId,
+    onDone: (answer) => {
+      edit.saved(answer)
+      edit.drop(fields)
+      setSaved(true)
+      onDone?.()
+    },
+  })
+  const isChanged = changes.length > 0
+  return (
+    <Paper
+      component="form"
+      withBorder
+      p={{ base: 'md', sm: 'lg' }}
+      aria-labelledby={titleId}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (!isAdmin || !isChanged || !isComplete || change.isSending) return
+        setSaved(false)
+        void change.send(call)
+      }}
+    >
+      <Stack gap="md">
+        <Stack gap={2}>
+          <Title order={2} id={titleId}>
+            {title}
+          </Title>
+          <Text size="sm" c="dimmed" component="div" maw={680}>
+            {about}
+          </Text>
+        </Stack>
+        <fieldset disabled={!isAdmin} className="plain-fieldset">
+          <Stack gap="md">{children((field) => fieldError(change.error, field))}</Stack>
+        </fieldset>
+        {isChanged && (
+          <Stack gap="xs">
+            <Title order={3}>What will change</Title>
+            <DiffTable changes={changes} />
+          </Stack>
+        )}
+        <EditProblem error={change.error} shownFields={shownFields} onReload={edit.reload} onReloaded={change.reset} />
+        {isChanged ? (
+          <ChangeBar
+            call={call}
+            label={label}
+            isSending={change.isSending}
+            isSubmit
+            disabled={!isComplete}
+            onCancel={() => {
+              edit.drop(fields)
+              change.reset()
+            }}
+          />
+        ) : (
+          <Group gap="sm">
+            <Button type="submit" disabled>
+              {label}
+            </Button>
+            <Text size="sm" c="dimmed" role="status">
+              {isAdmin ? isSaved && 'Saved.' : 'Only admins can change a service.'}
+            </Text>
+          </Group>
+        )}
+      </Stack>
+    </Paper>
+  )
+}
+
+function EditProblem({
+  error,
+  shownFields,
+  onReload,
+  onReloaded,
+}: {
+  error: PenstockError | null
+  shownFields: string[]
+  onReload: () => Promise<void>
+  onReloaded: () => void
+}) {
+  const [isReading, setReading] = useState(false)
+  if (error?.code !== 'version_mismatch') return <ProblemNotice error={error} shownFields={shownFields} />
+  return (
+    <Alert color="orange" variant="light" title="Somebody else changed this service" role="alert">
+      <Stack gap="sm" align="flex-start">
+        <Text size="sm">
+          Nothing was saved. Load the service again: what you typed stays, and you see what it would change now.
+        </Text>
+        <Button
+          size="xs"
+          variant="default"
+          loading={isReading}
+          onClick={() => {
+            setReading(true)
+            void onReload()
+              .then(onReloaded, () => undefined)
+              .finally(() => setReading(false))
+          }}
+        >
+          Load it again
+        </Button>
+      </Stack>
+    </Alert>
+  )
+}

@@ -1,0 +1,122 @@
+import { Stack, Text } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useParams, useSearch } from '@tanstack/react-router'
+import type { Service } from '../../src/client/shapes.ts'
+import { servicesQuery } from '../api/queries.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { providerNames } from '../components/cloud-provider.ts'
+import { EmptyState } from '../components/empty-state.tsx'
+import { PlusIcon } from '../components/icons.tsx'
+import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
+import { Page } from '../components/page.tsx'
+import { PageButton, PageLink } from '../components/page-link.tsx'
+import { ReasonButton } from '../components/reason-button.tsx'
+import { StateBadge } from '../components/state-badge.tsx'
+import { Time } from '../components/time.tsx'
+
+export function ServicesPage() {
+  const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/services' })
+  const { state: wanted } = useSearch({ from: '/signed-in/o/$organizationId/services' })
+  const query = useInfiniteQuery(servicesQuery(organizationId))
+  const services = itemsOf(query)
+  return (
+    <Page
+      title="Services"
+      about="The ClickHouse engines that pipes write to. Penstock checks each of them every 30 seconds."
+      actions={services.length > 0 && <RegisterButton organizationId={organizationId} />}
+    >
+      {wanted !== undefined && (
+        <Text size="sm">
+          Only services in the state {wanted}.{' '}
+          <PageLink size="sm" underline="always" to="/o/$organizationId/services" params={{ organizationId }}>
+            Show all services
+          </PageLink>
+        </Text>
+      )}
+      <ListTable
+        caption="Services of the organization"
+        items={wanted === undefined ? services : services.filter(({ state }) => state === wanted)}
+        columns={columnsFor(organizationId)}
+        keyOf={({ id }) => id}
+        query={query}
+        minWidth={760}
+        empty={
+          wanted !== undefined ? (
+            <EmptyState title="No service is in this state now">States change as the engines are checked.</EmptyState>
+          ) : (
+            <EmptyState title="No services yet" action={<RegisterButton organizationId={organizationId} />}>
+              A service is a ClickHouse engine that is already running: where it is, and a user that Penstock signs in
+              as. Register one first; pipes and private endpoints belong to it.
+            </EmptyState>
+          )
+        }
+      />
+    </Page>
+  )
+}
+
+function RegisterButton({ organizationId }: { organizationId: string }) {
+  const isAdmin = useIsAdmin(organizationId)
+  if (!isAdmin) {
+    return (
+      <ReasonButton reason="Only admins can register a service" leftSection={<PlusIcon size={16} />}>
+        Register a service
+      </ReasonButton>
+    )
+  }
+  return (
+    <PageButton to="/o/$organizationId/services/new" params={{ organizationId }} leftSection={<PlusIcon size={16} />}>
+      Register a service
+    </PageButton>
+  )
+}
+
+function columnsFor(organizationId: string): Column<Service>[] {
+  return [
+    {
+      label: 'Name',
+      cell: ({ id, name }) => (
+        <PageLink
+          to="/o/$organizationId/services/$serviceId"
+          params={{ organizationId, serviceId: id }}
+          fw={600}
+          size="sm"
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {name}
+        </PageLink>
+      ),
+    },
+    {
+      label: 'State',
+      cell: ({ state, stateReason }) => (
+        <Stack gap={4} align="flex-start">
+          <StateBadge state={state} />
+          {stateReason && (
+            <Text size="xs" c="dimmed" maw={360} style={{ overflowWrap: 'anywhere' }}>
+              {stateReason}
+            </Text>
+          )}
+        </Stack>
+      ),
+    },
+    {
+      label: 'Engine version',
+      cell: ({ engineVersion }) =>
+        engineVersion ?? (
+          <Text size="sm" c="dimmed">
+            not known yet
+          </Text>
+        ),
+    },
+    {
+      label: 'Provider and region',
+      cell: ({ provider, region }) => (
+        <>
+          {providerNames[provider]} <span className="no-wrap">{region}</span>
+        </>
+      ),
+    },
+    { label: 'Registered', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ]
+}

@@ -1,0 +1,174 @@
+import { Anchor, Button, Code, Divider, Stack, Text, TextInput } from '@mantine/core'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useLocation, useRouter, useSearch } from '@tanstack/react-router'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { useAction } from '../api/action.ts'
+import { fieldError } from '../api/change.ts'
+import { pageAfterSignIn } from '../api/page-after-sign-in.ts'
+import { account, type Session, sessionQuery, useSessionChange } from '../api/session.ts'
+import { CardPage } from '../components/card-page.tsx'
+import { LoadingPage } from '../components/loading.tsx'
+import { OpenIdButton } from '../components/open-id-button.tsx'
+import { PasswordField } from '../components/password-field.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { OpenIdProblem } from './sign-in-open-id-problem.tsx'
+
+export function SignInPage() {
+  const { to, problem } = useSearch({ from: '/sign-in' })
+  const { data: session } = useSuspenseQuery(sessionQuery)
+  const router = useRouter()
+  const link = useLinkOfAddress()
+  const goesOn = session.signedIn && !link.isUnderWay && !link.error
+  const page = pageAfterSignIn(to)
+  useEffect(() => {
+    if (goesOn) router.history.replace(page)
+  }, [goesOn, page, router])
+
+  if (goesOn) return <LoadingPage />
+  if (link.isUnderWay) {
+    return (
+      <CardPage title="Signing you in">
+        <LoadingPage />
+      </CardPage>
+    )
+  }
+  return (
+    <CardPage title="Sign in">
+      <ProblemNotice error={link.error} title="The link did not sign you in" />
+      {session.signedIn ? (
+        <>
+          <Text>You are signed in as {session.user.email} all the same.</Text>
+          <Button onClick={() => router.history.replace(page)}>Go on as {session.user.name}</Button>
+        </>
+      ) : (
+        <SignInForm methods={session.methods} page={page} problem={link.error ? undefined : problem} />
+      )}
+    </CardPage>
+  )
+}
+
+/** A link from the operator has a token behind `#` that signs in once. */
+function useLinkOfAddress() {
+  const hash = useLocation({ select: (location) => location.hash })
+  const sessionChanged = useSessionChange()
+  const taken = useRef('')
+  const { start, isBusy, error } = useAction(async (token: string) => {
+    await account.signInWithLink(token)
+    await sessionChanged()
+  })
+  const isLink = hash.startsWith('lnk_')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a link is taken once, when it comes into the address.
+  useEffect(() => {
+    if (!isLink || taken.current === hash) return
+    taken.current = hash
+    // Out of the address bar and of the browser's history: it is a secret, and useless from now on.
+    window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search)
+    void start(hash)
+  }, [hash])
+  return { isUnderWay: isLink || isBusy, error }
+}
+
+function SignInForm({
+  methods,
+  page,
+  problem,
+}: {
+  methods: Session['methods']
+  page: string
+  problem: string | undefined
+}) {
+  const sessionChanged = useSessionChange()
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const { start, isBusy, error } = useAction(async () => {
+    await account.signIn(email.trim(), password)
+    await sessionChanged()
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void start()
+  }
+  return (
+    <>
+      {problem && !isBusy && !error && <OpenIdProblem code={problem} providerName={methods.oidc?.name} />}
+      {methods.password && (
+        <form onSubmit={submit}>
+          <Stack>
+            <TextInput
+              label="Email"
+              type="email"
+              name="email"
+              autoComplete="username"
+              autoFocus
+              required
+              withAsterisk={false}
+              value={email}
+              onChange={(event) => setEmail(event.currentTarget.value)}
+              error={fieldError(error, 'email')}
+            />
+            <PasswordField
+              label="Password"
+              name="password"
+              autoComplete="current-password"
+              required
+              withAsterisk={false}
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+              error={fieldError(error, 'password')}
+            />
+            <ProblemNotice error={error} shownFields={['email', 'password']} title="You are not signed in" />
+            <Button type="submit" loading={isBusy} fullWidth>
+              Sign in
+            </Button>
+          </Stack>
+        </form>
+      )}
+      {methods.oidc && (
+        <>
+          {methods.password && (
+            <Divider
+              label={
+                <Text size="xs" c="dimmed">
+                  or
+                </Text>
+              }
+            />
+          )}
+          <OpenIdButton to={page}>{`Sign in with ${methods.oidc.name}`}</OpenIdButton>
+        </>
+      )}
+      <NoWayIn />
+    </>
+  )
+}
+
+function NoWayIn() {
+  const [isShown, setShown] = useState(false)
+  return (
+    <Stack gap="xs">
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        ta="left"
+        onClick={() => setShown(!isShown)}
+        aria-expanded={isShown}
+      >
+        I cannot sign in
+      </Anchor>
+      {isShown && (
+        <Stack gap="xs">
+          <Text size="sm">
+            <b>You are new here:</b> ask an admin of your organization for an invitation. Its link lets you choose a
+            password.
+          </Text>
+          <Text size="sm" component="div">
+            <b>You have no password, or have forgotten it:</b> ask whoever runs this Penstock for a sign-in link. They
+            make one with <Code style={{ whiteSpace: 'nowrap' }}>penstock link --email …</Code>; it signs you in once,
+            and you can set a new password in your account then.
+          </Text>
+        </Stack>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,89 @@
+import { insertActivity } from '../activities/store.ts'
+import { consoleAction } from '../http/console-action.ts'
+import { InvitationToken, loadValidInvitation } from '../invitations/invitation.ts'
+import { removeInvitation } from '../invitations/store.ts'
+import { newId } from '../lib/id.ts'
+import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { MemberRole } from '../members/member.ts'
+import { findMember, insertMember } from '../members/store.ts'
+import { lockOrganization } from '../organizations/store.ts'
+import { openSession } from '../sessions/open-session.ts'
+import { findPersonByEmail } from '../sessions/store.ts'
+import { AccountName, NewPassword, passwordProblems } from './account.ts'
+import { insertAccount } from './store.ts'
+
+/**
+ * Makes a member of whoever has the link. Somebody new gets an account with it and is signed in; somebody who has one must be
+ * signed in to it: a link that has come into other hands must not open it.
+ */
+export const acceptInvitation = consoleAction({
+  id: 'acceptInvitation',
+  method: 'POST',
+  path: '/console/api/invitation/accept',
+  access: 'anyone',
+  body: Type.Object(
+    { token: InvitationToken, name: Type.Optional(AccountName), password: Type.Optional(NewPassword) },
+    { additionalProperties: false },
+  ),
+  result: Type.Object(
+    { organizationId: Type.String({ format: 'uuid' }), organizationName: Type.String(), role: MemberRole },
+    { additionalProperties: false },
+  ),
+  async prepare({ sql, vault, now }, { body: { token, name, password } }) {
+    const { invitation } = await loadValidInvitation(sql, vault, token, now)
+    if (await findPersonByEmail(sql, invitation.email)) return {}
+    const problems: FieldProblem[] = []
+    if (name === undefined) problems.push({ path: 'name', detail: 'name is missing: there is no account yet' })
+    if (password === undefined)
+      problems.push({ path: 'password', detail: 'password is missing: there is no account yet' })
+    else problems.push(...passwordProblems('password', password, invitation.email))
+    if (problems.length > 0) throw invalidBody(problems)
+    const { hashPassword } = await import('../lib/password.ts')
+    return { passwordHash: await hashPassword(password!) }
+  },
+  async run(context, { body: { token, name }, prepared: { passwordHash } }) {
+    const { sql, vault, now, signedIn, requestId, address, userAgent } = context
+    const { organizationId, organizationName } = await loadValidInvitation(sql, vault, token, now)
+    const sealedMs = await lockOrganization(sql, organizationId)
+    // Looked at again: until the lock was there, another request may have accepted it.
+    const { invitation } = await loadValidInvitation(sql, vault, token, now)
+    const { id, email } = invitation
+
+    const known = await findPersonByEmail(sql, email)
+    if (known && signedIn?.userId !== known.id) throw signInNeeded(email)
+    const userId = known?.id ?? newId()
+    if (!known) {
+      // `prepare` has asked for both: an account that was there then is still there.
+      const account = { id: userId, name: name!, email, passwordHash: passwordHash!, now }
+      if (!(await insertAccount(sql, account))) throw signInNeeded(email)
+    }
+
+    const present = await findMember(sql, organizationId, userId)
+    const role = present?.member.role ?? invitation.role
+    if (!present) await insertMember(sql, { organizationId, userId, role, now })
+    await removeInvitation(sql, organizationId, id)
+    await insertActivity(sql, {
+      type: 'invitation_accepted',
+      caller: { type: 'user', id: userId, organizationId, address, userAgent },
+      sealedMs,
+      requestId,
+      now,
+      target: { type: 'invitation', id },
+      changes: [
+        { field: 'invitation', from: { email, role: invitation.role } },
+        ...(present ? [] : [{ field: 'member', to: { userId, email, role } }]),
+      ],
+    })
+    const result = { organizationId, organizationName, role }
+    const answer = { result, recordedIn: organizationId }
+    return known ? answer : { ...answer, sessionToken: await openSession(context, userId) }
+  },
+})
+
+function signInNeeded(email: string): Problem {
+  return new Problem(
+    'sign_in_needed',
+    `${email} has an account already; sign in as ${email}, then open the link of the invitation again`,
+  )
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Visitor } from '../../test/console-visitor.ts'
+import { onBothDatabases } from '../../test/harness.ts'
+import { hashPassword } from '../lib/password.ts'
+
+const first = 'correct horse battery'
+const second = 'staple of another kind'
+
+onBothDatabases('changePassword', (app) => {
+  /** Somebody in two browsers, with a password unless it is empty. */
+  async function setUp(currentPassword = first) {
+    const userId = await app().addMember(app().sample.organizationId, 'developer')
+    const email = `${userId}@northwind.example`
+    const visitor = new Visitor(app())
+    const other = new Visitor(app())
+    await visitor.signInAs(userId)
+    await other.signInAs(userId)
+    const change = (body: unknown, who = visitor) => who.request('POST', '/console/api/account/password', body)
+    const signIn = async (password: string) =>
+      (await new Visitor(app()).request('POST', '/console/api/session', { email, password })).status
+    if (currentPassword !== '') {
+      const passwordHash = await hashPassword(currentPassword)
+      await app().query(`UPDATE users SET password_hash = '${passwordHash}' WHERE id = '${userId}'`)
+    }
+    return { userId, email, visitor, other, change, signIn }
+  }
+
+  describe('200', () => {
+    it('changes the password and ends the other sessions of the person', async () => {
+      const { change, signIn, visitor, other } = await setUp()
+      const bystander = await setUp()
+      assert.equal((await change({ currentPassword: first, newPassword: second })).status, 200)
+      assert.equal(await signIn(first), 401)
+      assert.equal(await signIn(second), 200)
+      assert.equal((await visitor.session()).signedIn, true)
+      assert.equal((await other.session()).signedIn, false)
+      assert.equal((await bystander.visitor.session()).signedIn, true)
+    })
+
+    it('sets the first password of somebody who has none', async () => {
+      const { change, signIn, visitor, other } = await setUp('')
+      assert.equal((await visitor.session()).user.hasPassword, false)
+      assert.equal((await change({ newPassword: second })).status, 200)
+      assert.equal(await signIn(second), 200)
+      assert.equal((await visitor.session()).user.hasPassword, true)
+      assert.equal((await other.session()).signedIn, false)
+    })
+
+    it('of two changes at once only one is made', async () => {
+      const { change, visitor, other } = await setUp()
+      const answers = await Promise.all([
+        change({ currentPassword: first, newPassword: second }, visitor),
+        change({ currentPassword: first, newPassword: 'yet another kind of staple' }, other),
+      ])
+      const statuses = answers.map(({ status }) => status).sort()
+      // The second is refused because its session has ended, or because the password is another one by then.
+      assert.equal(statuses[0], 200)
+      assert.ok(statuses[1] === 401 || statuses[1] === 403, String(statuses))
+    })
+  })
+
+  describe('400', () => {
+    it('names every field that is wrong, without quoting a password', async () => {
+      const { change, email } = await setUp()
+      for (const [body, sentence] of [
+        [{ newPassword: second }, 'currentPassword is missing: this account has a password'],
+        [{ currentPassword: first, newPassword: 'short' }, 'newPassword must have 12 to 256 characters'],
+        [{ currentPassword: first, newPassword: email }, 'newPassword must not be the email address'],
+        [
+          { newPassword: 'aaaaaaaaaaaa' },
+          'newPassword must not repeat the same few characters; currentPassword is missing: this account has a password',
+        ],
+      ] as const) {
+        const answer = await change(body)
+        assert.equal(answer.status, 400)
+        assert.equal(answer.body.error, `BAD_REQUEST: ${sentence}`)
+      }
+    })
+
+    it('wants no current password from somebody who has none', async () => {
+      const { change } = await setUp('')
+      const { status, body } = await change({ currentPassword: first, newPassword: second })
+      assert.equal(status, 400)
+      assert.equal(body.error, 'BAD_REQUEST: currentPassword must be left out: this account has none')
+    })
+  })
+
+  describe('401', () => {
+    it('needs a session', async () => {
+      const body = { newPassword: second }
+      assert.equal((await new Visitor(app()).request('POST', '/console/api/account/password', body)).status, 401)
+    })
+  })
+
+  describe('403', () => {
+    it('refuses a wrong current password and changes nothing', async () => {
+      const { change, signIn, other } = await setUp()
+      const { status, body } = await change({ currentPassword: second, newPassword: second })
+      assert.equal(status, 403)
+      assert.equal(body.error, 'FORBIDDEN: currentPassword is not the password of this account; nothing was changed')
+      assert.equal(await signIn(first), 200)
+      assert.equal((await other.session()).signedIn, true)
+    })
+  })
+
+  describe('429', () => {
+    it('lets nobody guess with a session, from however many addresses', async () => {
+      const { change, visitor } = await setUp()
+      const guess = async () => {
+        const guesser = new Visitor(app())
+        for (const [name, value] of visitor.cookies) guesser.cookies.set(name, value)
+        await guesser.session()
+        return (await change({ currentPassword: second, newPassword: second }, guesser)).status
+      }
+      // More at once than are forgiven in the time that they take.
+      const statuses = await Promise.all(Array.from({ length: 50 }, guess))
+      assert.deepEqual(new Set(statuses), new Set([403, 429]))
+    })
+  })
+})

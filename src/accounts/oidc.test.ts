@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { after, describe, it } from 'node:test'
+import { origin, sessionCookie, Visitor } from '../../test/console-visitor.ts'
+import { onBothDatabases, openTestApp } from '../../test/harness.ts'
+import { type Claims, startOpenidProvider } from '../../test/openid-provider.ts'
+import { Secret } from '../lib/secret.ts'
+import { oidcProblems, pageOfConsole } from './oidc.ts'
+
+const callback = '/console/oidc/callback'
+const attemptCookie = '__Host-penstock-oidc'
+const provider = await startOpenidProvider(`${origin}${callback}`)
+after(() => provider.close())
+
+const settings = (issuer: string) => ({
+  oidc: { issuer, clientId: provider.clientId, clientSecret: new Secret(provider.clientSecret), name: 'Northwind' },
+  operations: { publicUrl: origin, privateEndpointServices: {}, oidc: { name: 'Northwind' } },
+})
+
+onBothDatabases(
+  'signing in with OpenID Connect',
+  (app) => {
+    let people = 0
+
+    /** A member, and what the provider knows of them. */
+    async function setUp() {
+      const userId = await app().addMember(app().sample.organizationId, 'developer')
+      const claims: Claims = {
+        sub: `${app().dialect}-${++people}`,
+        email: `${userId}@northwind.example`,
+        email_verified: true,
+      }
+      return { userId, claims, visitor: new Visitor(app()) }
+    }
+    /** To the provider and up to the way back. */
+    async function visit(visitor: Visitor, claims: Claims | null, to = '/console/members'): Promise<string> {
+      const start = await visitor.request('GET', `/console/oidc/start?to=${encodeURIComponent(to)}`)
+      assert.equal(start.status, 303)
+      provider.person = claims
+      const { pathname, search } = await provider.visit(String(start.headers.location))
+      assert.equal(pathname, callback)
+      return `${pathname}${search}`
+    }
+    async function signIn(visitor: Visitor, claims: Claims | null, to?: string) {
+      return visitor.request('GET', await visit(visitor, claims, to))
+    }
+    const problemOf = ({ status, headers }: Awaited<ReturnType<typeof signIn>>): string => {
+      assert.equal(status, 303)
+      const { pathname, searchParams } = new URL(String(headers.location))
+      assert.equal(pathname, '/console/sign-in')
+      return searchParams.get('problem')!
+    }
+    const subjectOf = async (userId: string) =>
+      (await app().query<{ oidc_subject: string | null }>(`SELECT oidc_subject FROM users WHERE id = '${userId}'`))[0]!
+        .oidc_subject
+    const countOf = async (table: string) =>
+      Number((await app().query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]!.count)
+
+    describe('lets in', () => {
+      it('a person by a verified email, binds the identity, and goes on to the page', async () => {
+        const { userId, claims, visitor } = await setUp()
+        assert.deepEqual((await visitor.session()).methods, { password: true, oidc: { name: 'Northwind' } })
+        const { status, headers, text } = await signIn(visitor, claims, '/console/members?sort=name&x=1')
+        assert.equal(status, 200)
+        assert.match(
+          text,
+          /<meta http-equiv="refresh" content="0; url=https:\/\/penstock\.example\.com\/console\/members\?sort=name&#38;x=1">/,
+        )
+        assert.doesNotMatch(text, /<script/)
+        assert.match(String(headers['content-security-policy']), /^default-src 'none'/)
+        assert.equal(headers['cache-control'], 'no-store')
+        assert.equal((await visitor.session()).user.id, userId)
+        assert.equal(await subjectOf(userId), `${provider.issuer} ${claims.sub}`)
+      })
+
+      it('the same person afterwards by the identity, whatever their email is then', async () => {
+        const { userId, claims, visitor } = await setUp()
+        await signIn(visitor, claims)
+        for (const email of ['renamed@northwind.example', undefined]) {
+          const later = new Visitor(app())
+          const changed = { sub: claims.sub, email_verified: false, ...(email ? { email } : {}) }
+          assert.equal((await signIn(later, changed)).status, 200)
+          assert.equal((await later.session()).user.id, userId)
+        }
+      })
+
+      it('an email in other letters', async () => {
+        const { userId, claims, visitor } = await setUp()
+        await signIn(visitor, { ...claims, email: claims.email!.toUpperCase() })
+        assert.equal((await visitor.session()).user.id, userId)
+      })
+
+      it('nobody onto a page of another site', async () => {
+        const { claims, visitor } = await setUp()
+        for (const to of ['//evil.example/', 'https://evil.example/', '.evil.example/console/', '@evil.example']) {
+          const { status, text } = await signIn(visitor, claims, to)
+          assert.equal(status, 200)
+          assert.match(text, /content="0; url=https:\/\/penstock\.example\.com\/console\/"/)
+        }
+      })
+
+      it('a person in two windows at once', async () => {
+        const { userId, claims } = await setUp()
+        const visitors = [new Visitor(app()), new Visitor(app()), new Visitor(app())]
+        const returns: string[] = []
+        for (const visitor of visitors) returns.push(await visit(visitor, claims))
+        await Promise.all(visitors.map((visitor, index) => visitor.request('GET', returns[index]!)))
+        for (const visitor of visitors) assert.equal((await visitor.session()).user.id, userId)
+      })
+
+      it('somebody who is invited and comes from the page of the invitation, who can then accept', async () => {
+        const { organizationId, admin } = await app().addOrganization()
+        const email = `invited.${app().dialect}@northwind.example`
+        const { body } = await app().request('POST', `/v1/organizations/${organizationId}/invitations`, {
+          key: admin,
+          body: { email, role: 'admin' },
+        })
+        const token = String(body.result.link).split('#')[1]!
+        const visitor = new Visitor(app())
+        const claims = { sub: `${app().dialect}-invited`, email, email_verified: true, name: ' Noor\nHaddad ' }
+        assert.equal(problemOf(await signIn(visitor, claims)), 'oidc_invited')
+        assert.equal(
+          problemOf(await signIn(visitor, { ...claims, email_verified: false }, '/console/invitations/accept')),
+          'oidc_email_not_verified',
+        )
+        assert.equal((await signIn(visitor, claims, '/console/invitations/accept')).status, 200)
+        const { user, organizations } = await visitor.session()
+        assert.deepEqual(user, { id: user.id, name: 'Noor Haddad', email, hasPassword: false })
+        assert.deepEqual(organizations, [])
+        assert.equal((await visitor.request('POST', '/console/api/invitation/accept', { token })).status, 200)
+        assert.deepEqual((await visitor.session()).organizations, [
+          { id: organizationId, name: 'Another', role: 'admin' },
+        ])
+      })
+    })
+
+    describe('keeps out', () => {
+      it('an email that the provider has not verified, whatever it calls that', async () => {
+        const { userId, claims, visitor } = await setUp()
+        for (const email_verified of [false, undefined, 'true', 1, null]) {
+          const { email_verified: _, ...rest } = claims
+          const unverified = { ...rest, ...(email_verified === undefined ? {} : { email_verified }) }
+          assert.equal(problemOf(await signIn(visitor, unverified)), 'oidc_email_not_verified')
+        }
+        assert.equal(problemOf(await signIn(visitor, { sub: claims.sub, email_verified: true })), 'oidc_email_missing')
+        assert.equal(await subjectOf(userId), null)
+        assert.equal((await visitor.session()).signedIn, false)
+      })
+
+      it('people who are neither known nor invited, and makes nothing of them', async () => {
+        const { claims, visitor } = await setUp()
+        const users = await countOf('users')
+        for (const to of ['/console/members', '/console/invitations/accept']) {
+          const stranger = { ...claims, email: 'stranger@northwind.example' }
+          assert.equal(problemOf(await signIn(visitor, stranger, to)), 'oidc_unknown_person')
+        }
+        assert.equal(await countOf('users'), users)
+        assert.equal(visitor.cookies.has(sessionCookie), false)
+      })
+
+      it('another identity with the email of somebody who is bound already', async () => {
+        const { userId, claims, visitor } = await setUp()
+        await signIn(visitor, claims)
+        const other = new Visitor(app())
+        assert.equal(problemOf(await signIn(other, { ...claims, sub: `${claims.sub}-other` })), 'oidc_other_identity')
+        assert.equal(await subjectOf(userId), `${provider.issuer} ${claims.sub}`)
+        assert.equal((await other.session()).signedIn, false)
+      })
+
+      it('a way back that was not begun in this browser', async () => {
+        const { claims, visitor } = await setUp()
+        const attacker = new Visitor(app())
+        const returned = await visit(attacker, claims)
+        assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
+
+        // In the middle of an attempt of their own.
+        await visitor.request('GET', '/console/oidc/start')
+        assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
+        assert.equal((await visitor.session()).signedIn, false)
+      })
+
+      it('a state that is wrong or missing', async () => {
+        for (const change of [
+          (parameters: URLSearchParams) => parameters.set('state', 'another'),
+          (parameters: URLSearchParams) => parameters.delete('state'),
+          (parameters: URLSearchParams) => parameters.append('state', 'another'),
+        ]) {
+          const { claims, visitor } = await setUp()
+          const returned = new URL(await visit(visitor, claims), origin)
+          change(returned.searchParams)
+          const problem = problemOf(await visitor.request('GET', `${returned.pathname}${returned.search}`))
+          assert.ok(['oidc_attempt_expired', 'oidc_failed'].includes(problem), problem)
+          assert.equal((await visitor.session()).signedIn, false)
+        }
+      })
+
+      it('an attempt that took too long, or that somebody has changed', async (context) => {
+        const { claims, visitor } = await setUp()
+        const returned = await visit(visitor, claims)
+        const attempt = visitor.cookies.get(attemptCookie)!
+        visitor.cookies.set(attemptCookie, `${attempt.slice(0, -1)}${attempt.endsWith('A') ? 'B' : 'A'}`)
+        assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
+        visitor.cookies.set(attemptCookie, attempt)
+        context.mock.timers.enable({ apis: ['Date'], now: Date.now() + 600_001 })
+        assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
+      })
+
+      it('a way back that is used again', async () => {
+        const { claims, visitor } = await setUp()
+        const returned = await visit(visitor, claims)
+        const attempt = visitor.cookies.get(attemptCookie)!
+        assert.equal((await visitor.request('GET', returned)).status, 200)
+        assert.equal(visitor.cookies.has(attemptCookie), false)
+        assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
+        const thief = new Visitor(app())
+        thief.cookies.set(attemptCookie, attempt)
+        assert.equal(problemOf(await thief.request('GET', returned)), 'oidc_failed')
+        assert.equal((await thief.session()).signedIn, false)
+      })
+
+      it('somebody whom the provider turns away', async () => {
+        const { visitor } = await setUp()
+        assert.equal(problemOf(await signIn(visitor, null)), 'oidc_denied')
+      })
+
+      it('an address that fails without end', async () => {
+        const visitor = new Visitor(app())
+        const problems = new Set<string>()
+        for (let count = 0; count < 30; count++)
+          problems.add(problemOf(await visitor.request('GET', `${callback}?code=x`)))
+        assert.deepEqual(problems, new Set(['oidc_attempt_expired', 'oidc_too_many_failures']))
+        const { claims, visitor: other } = await setUp()
+        assert.equal((await signIn(other, claims)).status, 200)
+      })
+    })
+
+    it('keeps the attempt in a cookie that pages cannot read', async () => {
+      const { headers } = await new Visitor(app()).request('GET', '/console/oidc/start')
+      assert.match(
+        String(headers['set-cookie']),
+        /^__Host-penstock-oidc=k1\.[\w-]+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+      )
+      const { searchParams } = new URL(String(headers.location))
+      assert.equal(searchParams.get('code_challenge_method'), 'S256')
+      for (const name of ['state', 'nonce', 'code_challenge']) {
+        const value = searchParams.get(name)!
+        assert.match(value, /^[\w-]{43}$/)
+        assert.ok(!String(headers['set-cookie']).includes(value))
+      }
+    })
+
+    it('offers only GET', async () => {
+      for (const path of ['/console/oidc/start', callback]) {
+        assert.equal((await new Visitor(app()).request('POST', path, {})).status, 405)
+      }
+    })
+
+    it('writes no secret into the log, and says there why somebody was kept out', async () => {
+      const { claims, visitor } = await setUp()
+      const returned = await visit(visitor, { ...claims, email_verified: false })
+      app().logged.length = 0
+      const { headers } = await visitor.request('GET', returned)
+      const log = app().logged.join('')
+      assert.match(log, /oidc_email_not_verified: nobody is bound to the identity/)
+      assert.ok(log.includes(String(headers['x-request-id'])))
+      const code = new URL(returned, origin).searchParams.get('code')!
+      for (const secret of [provider.clientSecret, code, claims.email!]) assert.ok(!log.includes(secret))
+    })
+  },
+  settings(provider.issuer),
+)
+
+describe('a provider that does not answer', () => {
+  it('stops neither the server nor other ways to sign in', async () => {
+    const gone = await startOpenidProvider(`${origin}${callback}`)
+    await gone.close()
+    const app = await openTestApp('sqlite', settings(gone.issuer))
+    try {
+      const visitor = new Visitor(app)
+      const { status, headers } = await visitor.request('GET', '/console/oidc/start')
+      assert.equal(status, 303)
+      assert.equal(headers.location, `${origin}/console/sign-in?problem=oidc_unreachable`)
+      assert.equal((await visitor.session()).signedIn, false)
+      assert.match(app.logged.join(''), /oidc_unreachable/)
+    } finally {
+      await app.close()
+    }
+  })
+
+  it('is asked again as soon as it is back', async () => {
+    let answers = false
+    const proxy = createServer((request, response) => {
+      if (!answers) {
+        response.writeHead(502).end()
+        return
+      }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ issuer: address(), authorization_endpoint: `${address()}/auth`, url: request.url }))
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const address = () => `http://127.0.0.1:${(proxy.address() as { port: number }).port}`
+    const app = await openTestApp('sqlite', settings(address()))
+    try {
+      const start = async () => String((await new Visitor(app).request('GET', '/console/oidc/start')).headers.location)
+      assert.equal(await start(), `${origin}/console/sign-in?problem=oidc_unreachable`)
+      answers = true
+      assert.ok((await start()).startsWith(`${address()}/auth?`))
+    } finally {
+      await app.close()
+      proxy.closeAllConnections()
+      proxy.close()
+    }
+  })
+})
+
+describe('the codes of what can go wrong', () => {
+  it('each have a sentence in the console and an explanation for operators', () => {
+    for (const file of ['console/pages/sign-in-open-id-problem.tsx', 'docs/operating.md']) {
+      const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+      const told = new Set([...text.matchAll(/\boidc_[a-z_]+/g)].map(([code]) => code))
+      assert.deepEqual([...told].sort(), Object.keys(oidcProblems).sort(), file)
+    }
+  })
+})
+
+describe('where a sign-in may end', () => {
+  it('is a page of the console and nothing else', () => {
+    for (const [to, page] of [
+      ['/console/', '/console/'],
+      ['/console/members?sort=name', '/console/members?sort=name'],
+      ['/console/pipes/a%20b', '/console/pipes/a%20b'],
+      ['/console/invitations/accept#inv_x', '/console/invitations/accept'],
+      [undefined, '/console/'],
+      ['', '/console/'],
+      ['//evil.example/console/', '/console/'],
+      ['https://evil.example/console/', '/console/'],
+      ['/console', '/console/'],
+      ['/console/../v1', '/console/'],
+      ['/console/%2e%2e/v1', '/console/'],
+      ['/console/\\evil.example', '/console/'],
+      ['/console/\t/evil.example', '/console/'],
+      ['/console/api/session', '/console/'],
+      ['/console/oidc/start', '/console/'],
+      ['/consoles/', '/console/'],
+      [`/console/${'a'.repeat(2000)}`, '/console/'],
+      ['/console/"><script>', '/console/%22%3E%3Cscript%3E'],
+      ["/console/?a='><b", '/console/?a=%27%3E%3Cb'],
+    ] as const) {
+      assert.equal(pageOfConsole(to), page, to)
+    }
+  })
+})

@@ -1,0 +1,63 @@
+// What changes of a person who can sign in. How people are found by email and locked is in sessions/store.ts, their
+// memberships are in members/store.ts.
+import { type Sql, statement } from '../database/sql.ts'
+
+const findBySubjectStatement = statement<{ oidcSubject: string }, { id: string }>(
+  'SELECT id FROM users WHERE oidc_subject = :oidcSubject',
+)
+const insertStatement = statement<{
+  id: string
+  name: string
+  email: string
+  passwordHash: string | null
+  oidcSubject: string | null
+  now: string
+}>(
+  `INSERT INTO users (id, name, email, password_hash, oidc_subject, created_at)
+   VALUES (:id, :name, :email, :passwordHash, :oidcSubject, :now) ON CONFLICT DO NOTHING`,
+)
+const renameStatement = statement<{ id: string; name: string }>(
+  'UPDATE users SET name = :name, version = version + 1 WHERE id = :id AND name <> :name',
+)
+const setPasswordStatement = statement<{ id: string; passwordHash: string }>(
+  'UPDATE users SET password_hash = :passwordHash WHERE id = :id',
+)
+const bindSubjectStatement = statement<{ id: string; oidcSubject: string }>(
+  'UPDATE users SET oidc_subject = :oidcSubject WHERE id = :id AND oidc_subject IS NULL',
+)
+
+/** The id of the person whom a provider knows by this issuer and subject. */
+export async function findUserIdOfSubject(sql: Sql, oidcSubject: string): Promise<string | undefined> {
+  return (await sql.first(findBySubjectStatement, { oidcSubject }))?.id
+}
+
+export interface AccountToInsert {
+  id: string
+  name: string
+  /** In lower case, as emails are stored. */
+  email: string
+  passwordHash?: string
+  oidcSubject?: string
+  now: string
+}
+
+/** False when somebody has this email (or is this subject) already, also when that happened at the same moment. */
+export async function insertAccount(sql: Sql, account: AccountToInsert): Promise<boolean> {
+  const { passwordHash = null, oidcSubject = null, ...rest } = account
+  return (await sql.run(insertStatement, { ...rest, passwordHash, oidcSubject })) === 1
+}
+
+/** The version changes with what members show of the person. */
+export async function renameAccount(sql: Sql, id: string, name: string): Promise<void> {
+  await sql.run(renameStatement, { id, name })
+}
+
+/** Call with the person locked and the present hash compared. */
+export async function setPasswordHash(sql: Sql, id: string, passwordHash: string): Promise<void> {
+  await sql.run(setPasswordStatement, { id, passwordHash })
+}
+
+/** False when the account is bound already. */
+export async function bindOidcSubject(sql: Sql, id: string, oidcSubject: string): Promise<boolean> {
+  return (await sql.run(bindSubjectStatement, { id, oidcSubject })) === 1
+}

@@ -1,0 +1,12 @@
+// Builds the console in a process of its own: what builds it needs more memory than all of Penstock.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+/** `folder` holds the sources. Takes a moment when they have not changed since. */
+export function buildConsole(folder: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(folder, 'build.ts')], { stdio: ['ignore', 'ignore', 'inherit'] })
+    child.on('error', reject)
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the build ended with ${code}`))))
+  })
+}

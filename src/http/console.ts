@@ -1,0 +1,129 @@
+// Runs the console's own actions, with the same care as operations: route and method → throttle → origin → session → CSRF
+// token → path → body → validate → prepare → run → answer.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { invalidBody, Problem } from '../lib/problem.ts'
+import { shapeProblems } from '../lib/shape.ts'
+import { signInAgain } from './authentication.ts'
+import type { ActionRequest, AnyConsoleAction, SignedIn } from './console-action.ts'
+import { refuseOtherMethods } from './methods.ts'
+import { type FailureThrottle, throttleName, tooManyFailures } from './rate-limit.ts'
+import { plainAddress, userAgentOf } from './request.ts'
+import type { SessionGuard } from './session-guard.ts'
+
+/** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
+export interface ActionCall {
+  actionId: string
+  request: ActionRequest
+  params: Record<string, string>
+  body: unknown
+  /** What `prepare` gave. */
+  prepared?: unknown
+}
+
+/** `result` is JSON text, cut to what the action's result shape lists. */
+export interface ActionOutcome {
+  result: string
+  sessionToken?: string | null
+  recordedIn?: string
+}
+
+/** Everything that the runner of actions asks of the rest of Penstock. */
+export interface ConsoleParts {
+  actions: AnyConsoleAction[]
+  guard: SessionGuard
+  /** Undefined for a session that is unknown or has ended. */
+  findSession(token: string): Promise<SignedIn | undefined>
+  run(call: ActionCall): Promise<ActionOutcome>
+}
+
+/** What the server shares with the runner of actions. */
+export interface ConsoleSurroundings {
+  failures: FailureThrottle
+  countFailure(): void
+  send(request: FastifyRequest, reply: FastifyReply, status: number, contentType: string, body: string): FastifyReply
+}
+
+/** What somebody who guesses at a secret gets; each counts against the address and against what is guarded. */
+const failureCodes: readonly string[] = ['unauthorized', 'sign_in_failed', 'wrong_password', 'invitation_not_valid']
+
+export function serveConsoleActions(
+  server: FastifyInstance,
+  { actions, guard, findSession, run }: ConsoleParts,
+  { failures, countFailure, send }: ConsoleSurroundings,
+): void {
+  for (const [path, offered] of Map.groupBy(actions, (action) => action.path)) {
+    const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+    for (const action of offered) {
+      server.route({
+        method: action.method,
+        url,
+        config: { operation: action } as object,
+        onRequest: (request) => admit(action, request),
+        handler: (request, reply) => answer(action, request, reply),
+      })
+    }
+    refuseOtherMethods(
+      server,
+      url,
+      offered.map(({ method }) => method),
+    )
+  }
+
+  async function admit(action: AnyConsoleAction, request: FastifyRequest): Promise<void> {
+    const state = request.penstock
+    const address = plainAddress(request)
+    if (failures.isEmpty(throttleName(address))) throw tooManyFailures()
+    guard.requireSameOrigin(action.method, request.headers)
+    const token = guard.readToken(request.headers)
+    const signedIn = token === undefined ? undefined : await findSession(token)
+    if (action.access === 'person') {
+      if (!signedIn) throw failed(signInAgain(), [throttleName(address)])
+      guard.requireCsrfToken(action.method, request.headers, signedIn.csrfToken)
+    }
+    state.signedIn = signedIn
+    const params = request.params as Record<string, string>
+    const malformed = action.params ? shapeProblems(action.params, params, { at: 'the path' }) : []
+    if (malformed.length > 0) {
+      throw new Problem('invalid_path', malformed.map(({ detail }) => detail).join('; '), { fields: malformed })
+    }
+    state.params = { ...params }
+  }
+
+  async function answer(action: AnyConsoleAction, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { requestId, signedIn, params, headers } = request.penstock
+    const { body } = request
+    if (action.body) {
+      if (body === undefined) throw new Problem('invalid_json', 'the body is empty; send a JSON object')
+      const problems = shapeProblems(action.body, body)
+      if (problems.length > 0) throw invalidBody(problems)
+    } else if (body !== undefined && action.method !== 'GET') {
+      throw new Problem('invalid_request', 'this takes no body; send none')
+    }
+    if (Object.keys(request.query as object).length > 0) {
+      throw new Problem('invalid_query', 'this takes no query parameters; send none')
+    }
+    const address = plainAddress(request)
+    const actionRequest: ActionRequest = { requestId, address, userAgent: userAgentOf(request), signedIn }
+    const guarded = action.guardedNames?.(body, actionRequest) ?? []
+    // Before the work: a password can be guessed, unlike the secret of a key, and every guess takes its time from everybody.
+    if (guarded.some((name) => failures.isEmpty(name))) throw tooManyFailures()
+    let outcome: ActionOutcome
+    try {
+      outcome = await run({ actionId: action.id, request: actionRequest, params, body })
+    } catch (error) {
+      if (!(error instanceof Problem) || !failureCodes.includes(error.code)) throw error
+      throw failed(error, [throttleName(address), ...guarded])
+    }
+    if (outcome.sessionToken !== undefined) headers['set-cookie'] = guard.cookie(outcome.sessionToken)
+    const result = action.method === 'DELETE' ? '' : `"result":${outcome.result},`
+    return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
+  }
+
+  function failed(problem: Problem, names: string[]): Problem {
+    countFailure()
+    // Asked again: many guesses may have been under way at once.
+    const tooMany = names.some((name) => failures.isEmpty(name))
+    for (const name of names) failures.count(name)
+    return tooMany ? tooManyFailures() : problem
+  }
+}

@@ -1,0 +1,98 @@
+// The two addresses of a sign-in with an OpenID provider: the way there and the way back. People see them only in passing;
+// whatever goes wrong ends at the page where one signs in.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { refuseOtherMethods } from './methods.ts'
+import { FailureThrottle, throttleName } from './rate-limit.ts'
+import { plainAddress, userAgentOf } from './request.ts'
+import { readCookie, type SessionGuard } from './session-guard.ts'
+
+export interface OidcRouteParts {
+  publicUrl: string
+  guard: SessionGuard
+  /** How long the way there and back may take. */
+  attemptSeconds: number
+  begin(to: string | undefined): Promise<{ location: string; attempt: string }>
+  finish(returned: {
+    query: string
+    attempt: string | undefined
+    address: string
+    userAgent: string
+  }): Promise<{ to: string; sessionToken: string }>
+  /** Logs why it failed and gives the code that the console has a sentence for. */
+  explain(error: unknown, requestId: string): string
+}
+
+const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void {
+  const { publicUrl, guard } = parts
+  const isSecure = publicUrl.startsWith('https:')
+  const cookieName = isSecure ? '__Host-penstock-oidc' : 'penstock-oidc'
+  // Lax: the browser comes back from another site.
+  const attributes = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  /** Each way back asks the provider something: whoever only guesses must not make us ask without end. */
+  const failures = new FailureThrottle()
+
+  const route = (
+    url: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ): void => {
+    server.route({ method: 'GET', url, handler: (request, reply) => handler(request, prepare(request, reply)) })
+    refuseOtherMethods(server, url, ['GET'])
+  }
+  const toSignIn = (reply: FastifyReply, problem: string): FastifyReply =>
+    reply.redirect(`${publicUrl}/console/sign-in?problem=${problem}`, 303)
+
+  route('/console/oidc/start', async (request, reply) => {
+    try {
+      const { to } = request.query as Record<string, unknown>
+      const { location, attempt } = await parts.begin(typeof to === 'string' ? to : undefined)
+      reply.header('set-cookie', `${cookieName}=${attempt}; Max-Age=${parts.attemptSeconds}${attributes}`)
+      return reply.redirect(location, 303)
+    } catch (error) {
+      return toSignIn(reply, parts.explain(error, request.penstock.requestId))
+    }
+  })
+
+  route('/console/oidc/callback', async (request, reply) => {
+    const address = plainAddress(request)
+    const neighbourhood = throttleName(address)
+    // Whatever comes of it, the attempt is over.
+    const over = `${cookieName}=; Max-Age=0${attributes}`
+    reply.header('set-cookie', over)
+    if (failures.isEmpty(neighbourhood)) return toSignIn(reply, 'oidc_too_many_failures')
+    try {
+      const query = /\?.*$/s.exec(request.url)?.[0] ?? ''
+      const attempt = readCookie(request.headers.cookie, cookieName)
+      const { to, sessionToken } = await parts.finish({ query, attempt, address, userAgent: userAgentOf(request) })
+      return reply
+        .header('set-cookie', guard.cookie(sessionToken))
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', contentSecurityPolicy)
+        .header('x-content-type-options', 'nosniff')
+        .send(goOnPage(`${publicUrl}${to}`))
+    } catch (error) {
+      failures.count(neighbourhood)
+      return toSignIn(reply, parts.explain(error, request.penstock.requestId))
+    }
+  })
+}
+
+function prepare(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply
+    .header('x-request-id', request.penstock.requestId)
+    .header('cache-control', 'no-store')
+    .header('referrer-policy', 'no-referrer')
+}
+
+/**
+ * A page of ours that goes on by itself. With a redirect the browser would still be on its way from the provider's site, and
+ * would not send the session, whose cookie is only for requests that begin at our own pages.
+ */
+function goOnPage(url: string): string {
+  const escaped = url.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+  return (
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Signed in · Penstock</title>` +
+    `<meta http-equiv="refresh" content="0; url=${escaped}"><p><a href="${escaped}">Go on to the console</a></p></html>\n`
+  )
+}

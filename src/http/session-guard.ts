@@ -1,0 +1,80 @@
+// What a request with a session must prove beside having its cookie, because a browser sends cookies along whoever wrote the
+// page: that it comes from a page of ours, and, when it changes something, that this page could read our answers.
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Problem } from '../lib/problem.ts'
+
+export class SessionGuard {
+  readonly #publicOrigin: string
+  readonly #cookieName: string
+  readonly #attributes: string
+  readonly #lifetimeSeconds: number
+
+  constructor({ publicUrl, lifetimeSeconds }: { publicUrl: string; lifetimeSeconds: number }) {
+    this.#publicOrigin = new URL(publicUrl).origin
+    const isSecure = publicUrl.startsWith('https:')
+    // Browsers refuse the prefix, which keeps other hosts from setting the cookie, without TLS.
+    this.#cookieName = isSecure ? '__Host-penstock-session' : 'penstock-session'
+    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+    this.#lifetimeSeconds = lifetimeSeconds
+  }
+
+  /** The value of the cookie, unless there are several: somebody else has set one of them. */
+  readToken({ cookie }: IncomingHttpHeaders): string | undefined {
+    return readCookie(cookie, this.#cookieName)
+  }
+
+  /** For `Set-Cookie`; null takes the cookie away. */
+  cookie(token: string | null): string {
+    const lifetimeSeconds = token === null ? 0 : this.#lifetimeSeconds
+    return `${this.#cookieName}=${token ?? ''}; Max-Age=${lifetimeSeconds}${this.#attributes}`
+  }
+
+  /** Throws unless the browser says that a page of ours sends this. Reading is also for who types the address. */
+  requireSameOrigin(method: string, headers: IncomingHttpHeaders): void {
+    const site = headers['sec-fetch-site']
+    const isRead = method === 'GET'
+    if (site !== undefined && site !== 'same-origin' && !(isRead && site === 'none')) throw crossOrigin()
+    if (!isRead && !this.#isOurs(headers)) throw crossOrigin()
+  }
+
+  #isOurs({ origin, host }: IncomingHttpHeaders): boolean {
+    if (origin === undefined || !URL.canParse(origin)) return false
+    if (origin === this.#publicOrigin) return true
+    const { protocol, host: originHost } = new URL(origin)
+    if (protocol !== 'http:' && protocol !== 'https:') return false
+    // Through URL, which leaves out the port that the scheme has anyway.
+    const own = `${protocol}//${host ?? ''}`
+    return URL.canParse(own) && new URL(own).host === originHost
+  }
+
+  /** Throws unless the request brings the CSRF token of its session. */
+  requireCsrfToken(method: string, headers: IncomingHttpHeaders, expected: string): void {
+    if (method === 'GET') return
+    const sent = Buffer.from(String(headers['x-csrf-token'] ?? ''))
+    const wanted = Buffer.from(expected)
+    if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return
+    throw new Problem(
+      'csrf_token_mismatch',
+      'the header x-csrf-token is not the token of this session; load the page again',
+    )
+  }
+}
+
+/** The value of the one cookie of this name. */
+export function readCookie(cookie: string | undefined, name: string): string | undefined {
+  if (!cookie) return undefined
+  const values: string[] = []
+  for (const pair of cookie.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals > 0 && pair.slice(0, equals).trim() === name) values.push(pair.slice(equals + 1).trim())
+  }
+  return values.length === 1 ? values[0] : undefined
+}
+
+function crossOrigin(): Problem {
+  return new Problem(
+    'cross_origin',
+    'a request with a session must come from a page of this Penstock, and the headers Origin and Sec-Fetch-Site do not say so; behind a proxy, PENSTOCK_PUBLIC_URL must be the address in the browser',
+  )
+}

@@ -1,0 +1,72 @@
+// A session is what a person has instead of an API key: a random token in a cookie, stored only as a keyed hash. It ends
+// when it was not used for half a day, a week after it began whatever happens, or when its person says so.
+import { randomBase62 } from '../lib/id.ts'
+import { Problem } from '../lib/problem.ts'
+import { Secret } from '../lib/secret.ts'
+import type { Vault } from '../lib/vault.ts'
+
+const idleHours = 12
+export const longestDays = 7
+/** The one that began first makes room. */
+export const mostSessionsOfPerson = 50
+
+/** 43 base62 characters hold 256 random bits. */
+const tokenLength = 43
+
+export interface NewToken {
+  token: Secret
+  tokenHash: string
+}
+
+export function newSessionToken(vault: Vault): NewToken {
+  const token = `ses_${randomBase62(tokenLength)}`
+  return { token: new Secret(token), tokenHash: sessionTokenHash(vault, token) }
+}
+
+/** Whether this can be the token of a session at all. */
+export function isSessionToken(text: string): boolean {
+  return /^ses_[0-9A-Za-z]{43}$/.test(text)
+}
+
+export function sessionTokenHash(vault: Vault, token: string): string {
+  return vault.fingerprint('session', token)
+}
+
+/** What a page that may read our answers can send along, and a foreign page that only makes the browser send its cookie cannot. */
+export function csrfTokenOf(vault: Vault, token: string): string {
+  return vault.fingerprint('csrf', token)
+}
+
+/** One way to sign in without a password, once. */
+export function newLinkToken(vault: Vault): NewToken {
+  const token = `lnk_${randomBase62(tokenLength)}`
+  return { token: new Secret(token), tokenHash: linkTokenHash(vault, token) }
+}
+
+export function linkTokenHash(vault: Vault, token: string): string {
+  return vault.fingerprint('sign-in-link', token)
+}
+
+/** The token stands behind `#`: browsers keep that part to themselves, so that it is in no server's log. */
+export function signInLink(publicUrl: string, token: string): string {
+  return `${publicUrl}/console/sign-in#${token}`
+}
+
+/** Whether a session that was found has not ended. */
+export function sessionStands({ usedAt, expireAt }: { usedAt: string; expireAt: string }, now: string): boolean {
+  return usedAt > idleBefore(now) && expireAt > now
+}
+
+/** What was used then or earlier has been idle for too long. */
+export function idleBefore(now: string): string {
+  return new Date(Date.parse(now) - idleHours * 3_600_000).toISOString()
+}
+
+export function lastMomentOf(createdAt: string): string {
+  return new Date(Date.parse(createdAt) + longestDays * 86_400_000).toISOString()
+}
+
+/** One answer for everything that is wrong with an email and a password. */
+export function signInFailed(): Problem {
+  return new Problem('sign_in_failed', 'the email address or the password is wrong')
+}

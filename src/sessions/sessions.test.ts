@@ -1,0 +1,561 @@
+import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import { describe, it, mock } from 'node:test'
+import { onBothDatabases, type TestApp, type TestResponse, type TestSession } from '../../test/harness.ts'
+import { freshAddress } from '../../test/world.ts'
+import { newId } from '../lib/id.ts'
+import { hashPassword } from '../lib/password.ts'
+import { mostSessionsOfPerson, newSessionToken } from './session.ts'
+
+const password = 'correct horse battery staple'
+const origin = 'https://penstock.example.com'
+
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString()
+
+/** A person who can sign in, in an organization of their own. */
+async function addPerson(app: TestApp) {
+  const { organizationId, adminUserId: userId } = await app.addOrganization()
+  await app.query(`UPDATE users SET password_hash = '${await passwordHash}' WHERE id = '${userId}'`)
+  return { organizationId, userId, email: `${userId}@northwind.example` }
+}
+
+const passwordHash = hashPassword(password)
+
+function signIn(app: TestApp, body: unknown, headers: Record<string, string> = {}): Promise<TestResponse> {
+  return app.request('POST', '/console/api/session', {
+    key: null,
+    body,
+    address: freshAddress(),
+    headers: { origin, 'user-agent': 'Firefox', ...headers },
+  })
+}
+
+/** What a browser would have after this answer. */
+function cookieOf(response: TestResponse): string {
+  return String(response.headers['set-cookie']).split(';')[0]!
+}
+
+function tokenOf(response: TestResponse): string {
+  return cookieOf(response).split('=')[1]!
+}
+
+/** The session as a browser has it that read the token of the page. */
+async function browserOf(app: TestApp, response: TestResponse): Promise<TestSession> {
+  const cookie = cookieOf(response)
+  const session = await app.request('GET', '/console/api/session', { key: null, headers: { cookie } })
+  const { csrfToken, sessionId } = session.body.result
+  const headers = { cookie, origin, 'sec-fetch-site': 'same-origin', 'x-csrf-token': csrfToken }
+  return { id: sessionId, token: tokenOf(response), csrfToken, headers }
+}
+
+async function sessionIdsOf(app: TestApp, userId: string): Promise<string[]> {
+  const rows = await app.query<{ id: string }>(
+    `SELECT id FROM sessions WHERE user_id = '${userId}' ORDER BY created_at, id`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+async function isSignedIn(app: TestApp, session: TestSession): Promise<boolean> {
+  const { body } = await app.request('GET', '/console/api/session', { session, address: freshAddress() })
+  return body.result.signedIn
+}
+
+onBothDatabases('sessions', (app) => {
+  describe('signIn', () => {
+    it('begins a session and sets its cookie', async () => {
+      const { userId, email } = await addPerson(app())
+      const response = await signIn(app(), { email: email.toUpperCase(), password })
+      assert.equal(response.status, 200)
+      assert.deepEqual(Object.keys(response.body), ['requestId', 'result', 'status'])
+      assert.deepEqual(response.body.result, { userId })
+      assert.equal(response.headers['cache-control'], 'no-store')
+      assert.match(
+        String(response.headers['set-cookie']),
+        /^__Host-penstock-session=ses_[0-9A-Za-z]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+      )
+      const [row] = await app().query<Record<string, string>>(`SELECT * FROM sessions WHERE user_id = '${userId}'`)
+      assert.equal(row!.user_agent, 'Firefox')
+      assert.match(row!.address!, /^10\./)
+      assert.equal(Date.parse(row!.expire_at!) - Date.parse(row!.created_at!), 7 * 86_400_000)
+      assert.ok(!Object.values(row!).some((value) => value.includes(tokenOf(response))))
+    })
+
+    it('has one and the same answer for everybody who does not get in', async () => {
+      const { email } = await addPerson(app())
+      const withoutPassword = await app().addMember(app().sample.organizationId, 'developer')
+      const answers = [
+        await signIn(app(), { email, password: `${password}!` }),
+        await signIn(app(), { email, password: '' }),
+        await signIn(app(), { email: 'nobody@northwind.example', password }),
+        await signIn(app(), { email: 'not an email', password }),
+        await signIn(app(), { email: '', password }),
+        await signIn(app(), { email: `${withoutPassword}@northwind.example`, password }),
+        await signIn(app(), { email: `${withoutPassword}@northwind.example`, password: '' }),
+      ]
+      for (const { status, headers, body } of answers) {
+        assert.equal(status, 401)
+        assert.deepEqual(body, { error: 'UNAUTHORIZED: the email address or the password is wrong', status: 401 })
+        assert.equal(headers['set-cookie'], undefined)
+        assert.equal(headers['www-authenticate'], undefined)
+      }
+    })
+
+    it('does the same work for an unknown person, one without a password and a wrong password', async () => {
+      const { email } = await addPerson(app())
+      const withoutPassword = await app().addMember(app().sample.organizationId, 'developer')
+      const work: unknown[] = []
+      for (const who of [email, `${withoutPassword}@northwind.example`, 'nobody@northwind.example']) {
+        const computed = mock.method(crypto, 'argon2')
+        await signIn(app(), { email: who, password: 'wrong' })
+        work.push(computed.mock.calls.map(({ arguments: [, { memory, passes }] }) => [memory, passes]))
+        computed.mock.restore()
+      }
+      assert.deepEqual(work, Array(3).fill([[19_456, 2]]))
+    })
+
+    it('refuses a password that was changed while it was compared', async () => {
+      const { userId } = await addPerson(app())
+      const call = {
+        actionId: 'signIn',
+        request: { requestId: newId(), address: '::1', userAgent: '', signedIn: undefined },
+        params: {},
+        body: {},
+        prepared: { userId, passwordHash: 'the one before' },
+      }
+      await assert.rejects(app().app.database.write('writeAction', call, userId), { code: 'sign_in_failed' })
+      assert.deepEqual(await sessionIdsOf(app(), userId), [])
+    })
+
+    it('ends the session that was presented, and gives another token', async () => {
+      const { userId, email } = await addPerson(app())
+      const planted = await app().addSession((await addPerson(app())).userId)
+      const first = await browserOf(
+        app(),
+        await signIn(app(), { email, password }, { cookie: planted.headers.cookie! }),
+      )
+      assert.equal(await isSignedIn(app(), planted), false)
+      const second = await browserOf(app(), await signIn(app(), { email, password }, { cookie: first.headers.cookie! }))
+      assert.notEqual(first.token, second.token)
+      assert.equal(await isSignedIn(app(), first), false)
+      assert.equal(await isSignedIn(app(), second), true)
+      assert.deepEqual(await sessionIdsOf(app(), userId), [second.id])
+    })
+
+    it(`keeps the newest ${mostSessionsOfPerson} sessions of a person`, async () => {
+      const { userId, email } = await addPerson(app())
+      const oldest = await app().addSession(userId, { now: hoursAgo(3) })
+      for (let added = 1; added < mostSessionsOfPerson; added++) {
+        await app().addSession(userId, { now: hoursAgo(2 - added / 100) })
+      }
+      assert.equal(await isSignedIn(app(), oldest), true)
+      const newest = await browserOf(app(), await signIn(app(), { email, password }))
+      const kept = await sessionIdsOf(app(), userId)
+      assert.equal(kept.length, mostSessionsOfPerson)
+      assert.equal(kept.at(-1), newest.id)
+      assert.equal(await isSignedIn(app(), oldest), false)
+    })
+
+    it('is slowed down by wrong passwords for the same person, wherever they come from', async () => {
+      const { email } = await addPerson(app())
+      const statuses: number[] = []
+      const computed = mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
+        (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32)),
+      )
+      for (let guess = 0; guess < 30; guess++) {
+        statuses.push((await signIn(app(), { email: guess % 2 ? email : email.toUpperCase(), password: 'x' })).status)
+      }
+      const guesses = computed.mock.callCount()
+      computed.mock.restore()
+      assert.deepEqual(new Set(statuses.slice(0, 20)), new Set([401]))
+      assert.ok(statuses.slice(20).filter((status) => status === 429).length >= 8, String(statuses))
+      // Those that were turned away were not compared.
+      assert.equal(guesses, statuses.filter((status) => status === 401).length)
+      const other = await addPerson(app())
+      assert.equal((await signIn(app(), { email: other.email, password })).status, 200)
+    })
+
+    it('turns away an address that has failed too often, for whatever it asks', async () => {
+      const { email } = await addPerson(app())
+      const address = freshAddress()
+      const computed = mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
+        (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32)),
+      )
+      const send = (index: number) =>
+        app().request('POST', '/console/api/session', {
+          key: null,
+          address,
+          headers: { origin },
+          body: { email: `${index}${email}`, password: 'x' },
+        })
+      const answers = []
+      for (let index = 0; index < 25; index++) answers.push(await send(index))
+      computed.mock.restore()
+      assert.equal(answers.at(0)!.status, 401)
+      assert.equal(answers.at(-1)!.status, 429)
+      assert.equal(answers.at(-1)!.headers['retry-after'], '1')
+      assert.equal((await app().request('GET', '/console/api/session', { key: null, address })).status, 429)
+      assert.equal((await app().request('GET', '/v1/organizations', { address })).status, 429)
+    })
+
+    it('refuses a body that does not fit, without an echo of the password', async () => {
+      for (const [body, status] of [
+        [{}, 400],
+        [{ email: 'a@b' }, 400],
+        [{ email: 'a@b', password: 7 }, 400],
+        [{ email: 'a@b', password: 'secret-'.repeat(40) }, 400],
+        [{ email: 'a'.repeat(255), password }, 400],
+        [{ email: 'a@b', password: 'secret-word', remember: true }, 400],
+        [[], 400],
+      ] as const) {
+        const response = await signIn(app(), body)
+        assert.equal(response.status, status)
+        assert.doesNotMatch(response.text, /secret-/)
+      }
+      const text = `{"email":"a@b","email":"c@d","password":"secret-word"}`
+      const twice = await app().request('POST', '/console/api/session', { key: null, text, headers: { origin } })
+      assert.equal(twice.status, 400)
+      const empty = await app().request('POST', '/console/api/session', { key: null, headers: { origin } })
+      assert.equal(empty.status, 400)
+      const form = await app().request('POST', '/console/api/session', {
+        key: null,
+        text: 'email=a',
+        headers: { origin, 'content-type': 'application/x-www-form-urlencoded' },
+      })
+      assert.equal(form.status, 415)
+    })
+
+    it('is only for pages of this Penstock', async () => {
+      const { email } = await addPerson(app())
+      for (const headers of [
+        { origin: 'https://attacker.example' },
+        { origin: 'null' },
+        { origin, 'sec-fetch-site': 'cross-site' },
+      ]) {
+        const response = await signIn(app(), { email, password }, headers)
+        assert.equal(response.status, 403, JSON.stringify(headers))
+        assert.equal(response.headers['set-cookie'], undefined)
+      }
+      const without = await app().request('POST', '/console/api/session', { key: null, body: { email, password } })
+      assert.equal(without.status, 403)
+    })
+  })
+
+  describe('signInWithLink', () => {
+    const sendLink = (token: string, headers: Record<string, string> = {}) =>
+      app().request('POST', '/console/api/session/link', {
+        key: null,
+        body: { token },
+        address: freshAddress(),
+        headers: { origin, ...headers },
+      })
+
+    it('signs its person in once', async () => {
+      const { userId, email } = await addPerson(app())
+      const order = { email: email.toUpperCase(), minutes: 15 }
+      const token = (await app().app.database.write('createSignInLink', order, 'link'))!
+      assert.match(token, /^lnk_[0-9A-Za-z]{43}$/)
+      const links = await app().query<object>(`SELECT * FROM sign_in_links WHERE user_id = '${userId}'`)
+      assert.ok(!JSON.stringify(links).includes(token))
+      const response = await sendLink(token)
+      assert.equal(response.status, 200)
+      assert.deepEqual(response.body.result, { userId })
+      assert.equal(await isSignedIn(app(), await browserOf(app(), response)), true)
+      const again = await sendLink(token)
+      assert.equal(again.status, 401)
+      assert.equal(again.body.error, 'UNAUTHORIZED: the link has been used already or has expired; ask for a new one')
+      assert.equal((await sessionIdsOf(app(), userId)).length, 1)
+    })
+
+    it('signs in one of two who use it at once', async () => {
+      const { userId, email } = await addPerson(app())
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+      const answers = await Promise.all([sendLink(token), sendLink(token), sendLink(token)])
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 401, 401])
+      assert.equal((await sessionIdsOf(app(), userId)).length, 1)
+    })
+
+    it('refuses one that has expired, one of nobody and what is none', async () => {
+      const { userId, email } = await addPerson(app())
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 1 }, 'link'))!
+      await app().query(`UPDATE sign_in_links SET expire_at = '${hoursAgo(0)}' WHERE user_id = '${userId}'`)
+      for (const sent of [token, `lnk_${'0'.repeat(43)}`, '', 'x'])
+        assert.equal((await sendLink(sent)).status, 401, sent)
+      assert.equal((await sendLink('x'.repeat(65))).status, 400)
+      assert.deepEqual(await sessionIdsOf(app(), userId), [])
+    })
+
+    it('is not made for nobody', async () => {
+      const order = { email: 'nobody@northwind.example', minutes: 15 }
+      assert.equal((await app().app.database.write('createSignInLink', order, 'link')) ?? undefined, undefined)
+    })
+
+    it('ends the session that was presented', async () => {
+      const { email } = await addPerson(app())
+      const planted = await app().addSession((await addPerson(app())).userId)
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+      assert.equal((await sendLink(token, { cookie: planted.headers.cookie! })).status, 200)
+      assert.equal(await isSignedIn(app(), planted), false)
+    })
+  })
+
+  describe('getSession', () => {
+    const methods = { password: true }
+    const get = (headers: Record<string, string>) =>
+      app().request('GET', '/console/api/session', { key: null, headers, address: freshAddress() })
+
+    it('says that nobody is signed in, whatever the cookie is', async () => {
+      const ended = await app().addSession((await addPerson(app())).userId, { now: hoursAgo(200) })
+      const twice = await app().addSession((await addPerson(app())).userId)
+      for (const headers of [
+        {},
+        { cookie: 'a=b' },
+        { cookie: '__Host-penstock-session=ses_1' },
+        { cookie: `__Host-penstock-session=${newSessionToken(app().app.vault).token.reveal()}` },
+        { cookie: ended.headers.cookie! },
+        { cookie: `${twice.headers.cookie}; ${twice.headers.cookie}` },
+      ]) {
+        const response = await get(headers as Record<string, string>)
+        assert.equal(response.status, 200)
+        assert.deepEqual(response.body.result, { signedIn: false, methods })
+        assert.equal(response.headers['set-cookie'], undefined)
+      }
+    })
+
+    it('says who is signed in, where they belong, and how to send changes', async () => {
+      const { organizationId, userId, email } = await addPerson(app())
+      await app().query(`UPDATE organizations SET name = 'Zebra' WHERE id = '${organizationId}'`)
+      const second = (await app().addOrganization()).organizationId
+      await app().query(`UPDATE organizations SET name = 'aardvark' WHERE id = '${second}'`)
+      await app().query(
+        `INSERT INTO members (organization_id, user_id, role, joined_at) VALUES ('${second}', '${userId}', 'developer', '${hoursAgo(0)}')`,
+      )
+      const session = await app().addSession(userId)
+      const [row] = await app().query<{ expire_at: string }>(
+        `SELECT expire_at FROM sessions WHERE id = '${session.id}'`,
+      )
+      const { body } = await get(session.headers)
+      assert.deepEqual(body.result, {
+        signedIn: true,
+        methods,
+        user: { id: userId, name: `User ${userId.slice(0, 8)}`, email, hasPassword: true },
+        organizations: [
+          { id: second, name: 'aardvark', role: 'developer' },
+          { id: organizationId, name: 'Zebra', role: 'admin' },
+        ],
+        csrfToken: session.csrfToken,
+        sessionId: session.id,
+        expireAt: row!.expire_at,
+      })
+      await app().query(`UPDATE users SET password_hash = NULL WHERE id = '${userId}'`)
+      assert.equal((await get(session.headers)).body.result.user.hasPassword, false)
+    })
+
+    it('is not told to other sites', async () => {
+      const session = await app().addSession((await addPerson(app())).userId)
+      assert.equal((await get({ ...session.headers, 'sec-fetch-site': 'same-site' })).status, 403)
+      assert.equal((await get({ ...session.headers, 'sec-fetch-site': 'none' })).status, 200)
+    })
+
+    it('takes no query and no other method', async () => {
+      assert.equal((await app().request('GET', '/console/api/session?a=b', { key: null })).status, 400)
+      const response = await app().request('PUT', '/console/api/session', { key: null })
+      assert.equal(response.status, 405)
+      assert.equal(response.headers.allow, 'GET, POST, DELETE')
+    })
+  })
+
+  describe('signOut', () => {
+    it('ends this session and takes the cookie away', async () => {
+      const { userId } = await addPerson(app())
+      const [one, other] = [await app().addSession(userId), await app().addSession(userId)]
+      const response = await app().request('DELETE', '/console/api/session', { session: one })
+      assert.equal(response.status, 200)
+      assert.deepEqual(Object.keys(response.body), ['requestId', 'status'])
+      assert.match(String(response.headers['set-cookie']), /^__Host-penstock-session=; Max-Age=0; /)
+      assert.equal(await isSignedIn(app(), one), false)
+      assert.equal(await isSignedIn(app(), other), true)
+      const again = await app().request('DELETE', '/console/api/session', { session: one })
+      assert.equal(again.status, 401)
+      assert.equal(again.headers['www-authenticate'], undefined)
+      assert.match(again.body.error, /sign in again/)
+    })
+
+    it('needs the CSRF token of this very session, and our own origin', async () => {
+      const { userId } = await addPerson(app())
+      const [session, other] = [await app().addSession(userId), await app().addSession(userId)]
+      const { 'x-csrf-token': _token, ...withoutToken } = session.headers
+      const { origin: _origin, ...withoutOrigin } = session.headers
+      const cases: [Record<string, string>, string][] = [
+        [withoutToken, 'csrf_token_mismatch'],
+        [{ ...session.headers, 'x-csrf-token': 'f'.repeat(64) }, 'csrf_token_mismatch'],
+        [{ ...session.headers, 'x-csrf-token': other.csrfToken }, 'csrf_token_mismatch'],
+        [withoutOrigin, 'cross_origin'],
+        [{ ...session.headers, origin: 'null' }, 'cross_origin'],
+        [{ ...session.headers, origin: 'https://attacker.example' }, 'cross_origin'],
+        [{ ...session.headers, 'sec-fetch-site': 'cross-site' }, 'cross_origin'],
+      ]
+      for (const [headers, code] of cases) {
+        for (const path of ['/console/api/session', '/console/api/sessions']) {
+          const accept = 'application/problem+json'
+          const response = await app().request('DELETE', path, { key: null, headers: { ...headers, accept } })
+          assert.equal(response.status, 403)
+          assert.equal(response.body.code, code)
+        }
+      }
+      assert.equal(await isSignedIn(app(), session), true)
+    })
+
+    it('takes no body', async () => {
+      const session = await app().addSession((await addPerson(app())).userId)
+      assert.equal((await app().request('DELETE', '/console/api/session', { session, body: {} })).status, 400)
+    })
+  })
+
+  describe('signOutEverywhere', () => {
+    it('ends all sessions of the person, from the next request on, and nobody else’s', async () => {
+      const { organizationId, userId } = await addPerson(app())
+      const own = [await app().addSession(userId), await app().addSession(userId), await app().addSession(userId)]
+      const elses = await app().addSession((await addPerson(app())).userId)
+      const response = await app().request('DELETE', '/console/api/sessions', { session: own[0]! })
+      assert.equal(response.status, 200)
+      assert.match(String(response.headers['set-cookie']), /^__Host-penstock-session=; Max-Age=0; /)
+      for (const session of own) {
+        const path = `/v1/organizations/${organizationId}`
+        assert.equal((await app().request('GET', path, { session, address: freshAddress() })).status, 401)
+      }
+      assert.equal(await isSignedIn(app(), elses), true)
+    })
+
+    it('does not go through when the session ended on the way', async () => {
+      const { userId } = await addPerson(app())
+      const [gone, other] = [await app().addSession(userId), await app().addSession(userId)]
+      await app().query(`DELETE FROM sessions WHERE id = '${gone.id}'`)
+      const signedIn = { sessionId: gone.id, userId, csrfToken: gone.csrfToken }
+      const call = {
+        actionId: 'signOutEverywhere',
+        request: { requestId: newId(), address: '::1', userAgent: '', signedIn },
+        params: {},
+        body: undefined,
+      }
+      await assert.rejects(app().app.database.write('writeAction', call, userId), { code: 'unauthorized' })
+      assert.deepEqual(await sessionIdsOf(app(), userId), [other.id])
+    })
+  })
+
+  describe('listSessions', () => {
+    it('lists the own ones that stand, the one used last first', async () => {
+      const { userId } = await addPerson(app())
+      await app().addSession((await addPerson(app())).userId)
+      await app().addSession(userId, { now: hoursAgo(13) })
+      const older = await app().addSession(userId, { now: hoursAgo(2), userAgent: 'Firefox', address: '192.0.2.9' })
+      const session = await app().addSession(userId)
+      const { status, body, text } = await app().request('GET', '/console/api/sessions', { session })
+      assert.equal(status, 200)
+      assert.deepEqual(
+        body.result.map(({ id, isCurrent }: { id: string; isCurrent: boolean }) => ({ id, isCurrent })),
+        [
+          { id: session.id, isCurrent: true },
+          { id: older.id, isCurrent: false },
+        ],
+      )
+      const { createdAt, usedAt, ...rest } = body.result[1]
+      assert.equal(createdAt, usedAt)
+      assert.deepEqual(rest, { id: older.id, address: '192.0.2.9', userAgent: 'Firefox', isCurrent: false })
+      assert.ok(!text.includes(session.token))
+      assert.equal((await app().request('GET', '/console/api/sessions', { key: null })).status, 401)
+    })
+  })
+
+  describe('the end of a session', () => {
+    it('comes after 12 hours without use, and after 7 days whatever happens', async () => {
+      const { userId } = await addPerson(app())
+      const cases: [createdHoursAgo: number, usedHoursAgo: number, stands: boolean][] = [
+        [0, 0, true],
+        [11.99, 11.99, true],
+        [12, 12, false],
+        [100, 11.99, true],
+        [100, 12.01, false],
+        [7 * 24 - 0.01, 0, true],
+        [7 * 24, 0, false],
+      ]
+      for (const [created, used, stands] of cases) {
+        const session = await app().addSession(userId, { now: hoursAgo(created) })
+        await app().query(`UPDATE sessions SET used_at = '${hoursAgo(used)}' WHERE id = '${session.id}'`)
+        assert.equal(await isSignedIn(app(), session), stands, `${created}, ${used}`)
+      }
+    })
+
+    it('is put off by use, noted once a minute', async () => {
+      const { userId } = await addPerson(app())
+      const session = await app().addSession(userId, { now: hoursAgo(2) })
+      const used = async () => {
+        await app().app.sessionUses.settled()
+        const text = `SELECT used_at FROM sessions WHERE id = '${session.id}'`
+        return (await app().query<{ used_at: string }>(text))[0]!.used_at
+      }
+      const started = new Date().toISOString()
+      assert.ok((await used()) < started)
+      await isSignedIn(app(), session)
+      const first = await used()
+      assert.ok(first >= started)
+      await isSignedIn(app(), session)
+      assert.equal(await used(), first)
+    })
+
+    it('is followed by its removal, as that of links', async () => {
+      const { userId, email } = await addPerson(app())
+      await app().addSession(userId, { now: hoursAgo(7 * 24) })
+      await app().addSession(userId, { now: hoursAgo(12) })
+      const standing = await app().addSession(userId, { now: hoursAgo(11.9) })
+      for (const minutes of [0, 15]) await app().app.database.write('createSignInLink', { email, minutes }, 'link')
+      const forgotten = await app().app.database.write(
+        'forgetOldSessions',
+        { now: new Date().toISOString() },
+        'maintenance',
+      )
+      assert.ok(forgotten >= 3)
+      assert.deepEqual(await sessionIdsOf(app(), userId), [standing.id])
+      const links = await app().query(`SELECT token_hash FROM sign_in_links WHERE user_id = '${userId}'`)
+      assert.equal(links.length, 1)
+    })
+  })
+
+  it('are in no log, table or answer with their token or password', async () => {
+    const { email } = await addPerson(app())
+    const response = await signIn(app(), { email, password })
+    const session = await browserOf(app(), response)
+    await app().request('GET', '/console/api/sessions', { session })
+    const told = app().logged.join('')
+    assert.ok(told.includes('"operation":"signIn"'))
+    assert.ok(!told.includes(session.token) && !told.includes(session.csrfToken) && !told.includes(password))
+    assert.ok(!response.text.includes(session.token) && !response.text.includes(password))
+    assert.match(told, new RegExp(`"operation":"listSessions".*"userId":"${response.body.result.userId}"`))
+  })
+})
+
+onBothDatabases(
+  'sessions without TLS',
+  (app) => {
+    it('have a cookie that a browser takes', async () => {
+      const { email } = await addPerson(app())
+      const response = await app().request('POST', '/console/api/session', {
+        key: null,
+        body: { email, password },
+        headers: { origin: 'http://127.0.0.1:8080' },
+      })
+      assert.equal(response.status, 200)
+      assert.match(
+        String(response.headers['set-cookie']),
+        /^penstock-session=ses_[0-9A-Za-z]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/,
+      )
+    })
+
+    it('tell the console of OpenID Connect when it is set', async () => {
+      const { body } = await app().request('GET', '/console/api/session', { key: null })
+      assert.deepEqual(body.result.methods, { password: true, oidc: { name: 'Northwind' } })
+    })
+  },
+  {
+    operations: { publicUrl: 'http://127.0.0.1:8080', privateEndpointServices: {}, oidc: { name: 'Northwind' } },
+  },
+)

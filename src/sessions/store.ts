@@ -1,0 +1,249 @@
+import { type Sql, statement } from '../database/sql.ts'
+import type { Role } from '../http/operation.ts'
+import { idleBefore, mostSessionsOfPerson } from './session.ts'
+
+interface StandingRow {
+  id: string
+  user_id: string
+  used_at: string
+  expire_at: string
+  role: Role | null
+}
+
+// Without an organization (an empty id) there is no membership either.
+const standingText = `SELECT sessions.id, sessions.user_id, sessions.used_at, sessions.expire_at, members.role
+  FROM sessions LEFT JOIN members
+    ON members.user_id = sessions.user_id AND members.organization_id = :organizationId`
+
+const findStatement = statement<{ tokenHash: string; organizationId: string }, StandingRow>(
+  `${standingText} WHERE sessions.token_hash = :tokenHash`,
+)
+const findByIdStatement = statement<{ id: string; userId: string; organizationId: string }, StandingRow>(
+  `${standingText} WHERE sessions.id = :id AND sessions.user_id = :userId`,
+)
+const insertStatement = statement<{
+  tokenHash: string
+  id: string
+  userId: string
+  now: string
+  expireAt: string
+  address: string
+  userAgent: string
+}>(
+  `INSERT INTO sessions (token_hash, id, user_id, created_at, used_at, expire_at, address, user_agent)
+   VALUES (:tokenHash, :id, :userId, :now, :now, :expireAt, :address, :userAgent)`,
+)
+const deleteStatement = statement<{ id: string }>('DELETE FROM sessions WHERE id = :id')
+const deleteOldestStatement = statement<{ userId: string; kept: number }>(
+  `DELETE FROM sessions WHERE user_id = :userId AND id NOT IN
+     (SELECT id FROM sessions WHERE user_id = :userId ORDER BY created_at DESC, id DESC LIMIT :kept)`,
+)
+const deleteOfUserStatement = statement<{ userId: string; keptId: string }>(
+  'DELETE FROM sessions WHERE user_id = :userId AND id <> :keptId',
+)
+const noteUseStatement = statement<{ id: string; usedAt: string }>(
+  'UPDATE sessions SET used_at = :usedAt WHERE id = :id AND used_at < :usedAt',
+)
+const listStatement = statement<
+  { userId: string },
+  {
+    id: string
+    created_at: string
+    used_at: string
+    expire_at: string
+    address: string
+    user_agent: string
+  }
+>(
+  `SELECT id, created_at, used_at, expire_at, address, user_agent FROM sessions
+   WHERE user_id = :userId ORDER BY used_at DESC, id`,
+)
+const forgetSessionsStatement = statement<{ now: string; idleBefore: string; rows: number }>(
+  `DELETE FROM sessions WHERE token_hash IN
+     (SELECT token_hash FROM sessions WHERE expire_at <= :now OR used_at <= :idleBefore LIMIT :rows)`,
+)
+const forgetLinksStatement = statement<{ now: string; rows: number }>(
+  `DELETE FROM sign_in_links WHERE token_hash IN
+     (SELECT token_hash FROM sign_in_links WHERE expire_at <= :now LIMIT :rows)`,
+)
+const insertLinkStatement = statement<{ tokenHash: string; userId: string; now: string; expireAt: string }>(
+  `INSERT INTO sign_in_links (token_hash, user_id, created_at, expire_at)
+   VALUES (:tokenHash, :userId, :now, :expireAt)`,
+)
+const findLinkStatement = statement<{ tokenHash: string; now: string }, { user_id: string }>(
+  'SELECT user_id FROM sign_in_links WHERE token_hash = :tokenHash AND expire_at > :now',
+)
+const deleteLinkStatement = statement<{ tokenHash: string }>('DELETE FROM sign_in_links WHERE token_hash = :tokenHash')
+
+interface PersonRow {
+  id: string
+  name: string
+  email: string
+  password_hash: string | null
+}
+
+const findPersonStatement = statement<{ id: string }, PersonRow>(
+  'SELECT id, name, email, password_hash FROM users WHERE id = :id',
+)
+const lockPersonStatement = statement<{ id: string }, PersonRow>(
+  'SELECT id, name, email, password_hash FROM users WHERE id = :id FOR UPDATE',
+)
+const findByEmailStatement = statement<{ email: string }, PersonRow>(
+  'SELECT id, name, email, password_hash FROM users WHERE email = :email',
+)
+const listOrganizationsStatement = statement<{ userId: string }, { id: string; name: string; role: Role }>(
+  `SELECT organizations.id, organizations.name, members.role
+   FROM members JOIN organizations ON organizations.id = members.organization_id
+   WHERE members.user_id = :userId`,
+)
+
+/** What a session may do, in an organization or in none. Whether it has not ended is asked with `sessionStands`. */
+export interface SessionStanding {
+  id: string
+  userId: string
+  usedAt: string
+  expireAt: string
+  /** Of the person in the organization; undefined when the person is no member. */
+  role: Role | undefined
+}
+
+function toStanding(row: StandingRow): SessionStanding {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    usedAt: row.used_at,
+    expireAt: row.expire_at,
+    role: row.role ?? undefined,
+  }
+}
+
+/** By the hash of the token; with an empty organization id there is no role. */
+export async function findSession(
+  sql: Sql,
+  tokenHash: string,
+  organizationId = '',
+): Promise<SessionStanding | undefined> {
+  const row = await sql.first(findStatement, { tokenHash, organizationId })
+  return row && toStanding(row)
+}
+
+/** By its id; undefined when it has been ended. */
+export async function findSessionOf(
+  sql: Sql,
+  session: { id: string; userId: string; organizationId: string },
+): Promise<SessionStanding | undefined> {
+  const row = await sql.first(findByIdStatement, session)
+  return row && toStanding(row)
+}
+
+export interface SessionToInsert {
+  tokenHash: string
+  id: string
+  userId: string
+  now: string
+  expireAt: string
+  address: string
+  userAgent: string
+}
+
+/** Call with the person locked: what is too many is decided by looking. */
+export async function insertSession(sql: Sql, session: SessionToInsert): Promise<void> {
+  await sql.run(insertStatement, { ...session })
+  await sql.run(deleteOldestStatement, { userId: session.userId, kept: mostSessionsOfPerson })
+}
+
+export async function removeSession(sql: Sql, id: string): Promise<void> {
+  await sql.run(deleteStatement, { id })
+}
+
+/** All of a person but the one to keep, if there is one. */
+export async function removeSessionsOf(sql: Sql, userId: string, keptId = ''): Promise<void> {
+  await sql.run(deleteOfUserStatement, { userId, keptId })
+}
+
+export interface SessionUse {
+  id: string
+  usedAt: string
+}
+
+export async function setSessionUsedAt(sql: Sql, use: SessionUse): Promise<void> {
+  await sql.run(noteUseStatement, { ...use })
+}
+
+export interface StoredSession {
+  id: string
+  createdAt: string
+  usedAt: string
+  expireAt: string
+  address: string
+  userAgent: string
+}
+
+/** The one that was used last first; also those that have ended and are not removed yet. */
+export async function listSessionRows(sql: Sql, userId: string): Promise<StoredSession[]> {
+  const rows = await sql.all(listStatement, { userId })
+  return rows.map(({ id, created_at, used_at, expire_at, address, user_agent }) => ({
+    id,
+    createdAt: created_at,
+    usedAt: used_at,
+    expireAt: expire_at,
+    address,
+    userAgent: user_agent,
+  }))
+}
+
+/** What nobody can use any more, a thousand of each at most; returns how many. */
+export async function forgetOldSessions(sql: Sql, now: string): Promise<number> {
+  const rows = 1000
+  const sessions = await sql.run(forgetSessionsStatement, { now, idleBefore: idleBefore(now), rows })
+  return sessions + (await sql.run(forgetLinksStatement, { now, rows }))
+}
+
+export async function insertLink(
+  sql: Sql,
+  link: { tokenHash: string; userId: string; now: string; expireAt: string },
+): Promise<void> {
+  await sql.run(insertLinkStatement, link)
+}
+
+/** Whose link it is; it is used up by this, and of two who use it at once only one gets an answer. */
+export async function takeLink(sql: Sql, tokenHash: string, now: string): Promise<string | undefined> {
+  const row = await sql.first(findLinkStatement, { tokenHash, now })
+  return row && (await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined
+}
+
+export interface Person {
+  id: string
+  name: string
+  email: string
+  passwordHash: string | undefined
+}
+
+function toPerson({ id, name, email, password_hash }: PersonRow): Person {
+  return { id, name, email, passwordHash: password_hash ?? undefined }
+}
+
+export async function findPerson(sql: Sql, id: string): Promise<Person | undefined> {
+  const row = await sql.first(findPersonStatement, { id })
+  return row && toPerson(row)
+}
+
+/** Holds the person until the transaction ends. Whoever also locks an organization locks that first. */
+export async function lockPerson(sql: Sql, id: string): Promise<Person | undefined> {
+  const row = await sql.first(lockPersonStatement, { id })
+  return row && toPerson(row)
+}
+
+/** The email in lower case, as emails are stored. */
+export async function findPersonByEmail(sql: Sql, email: string): Promise<Person | undefined> {
+  const row = await sql.first(findByEmailStatement, { email })
+  return row && toPerson(row)
+}
+
+export async function listOrganizationsOf(
+  sql: Sql,
+  userId: string,
+): Promise<{ id: string; name: string; role: Role }[]> {
+  const rows = await sql.all(listOrganizationsStatement, { userId })
+  return rows.map(({ id, name, role }) => ({ id, name, role }))
+}

@@ -1,0 +1,173 @@
+// A real browser before a real Penstock, as a person has them.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+
+export const chromiumFile = '/usr/bin/chromium'
+const root = join(import.meta.dirname, '../..')
+
+export interface RunningPenstock {
+  url: string
+  /** Signs the sample's admin in, once. */
+  signInLink: string
+  /** The lines of sample.env. */
+  sample: Record<string, string>
+  stop(): Promise<void>
+}
+
+/** The try-it mode in a folder of its own. */
+export async function startPenstock(settings: Record<string, string> = {}): Promise<RunningPenstock> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-console-'))
+  const child = spawn(process.execPath, [join(root, 'bin/penstock.js'), 'try'], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      PENSTOCK_PORT: String(await freePort()),
+      PENSTOCK_DATA: join(folder, 'data'),
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let printed = ''
+  child.stdout.on('data', (chunk) => {
+    printed += chunk
+  })
+  const deadline = Date.now() + 20_000
+  while (!/sign-in#lnk_\w+[\s\S]*Update a data pipe/.test(printed)) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Penstock did not start: ${printed}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const sampleLines = readFileSync(join(folder, 'data/sample.env'), 'utf8').trim().split('\n')
+  const sample = Object.fromEntries(sampleLines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
+  return {
+    url: sample.BASE_URL!,
+    signInLink: /http\S+sign-in#lnk_\w+/.exec(printed)![0],
+    sample,
+    stop: () => stop(child, folder),
+  }
+}
+
+/** Links are made with the port that was set: it must be known before. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+async function stop(child: ChildProcess, folder: string): Promise<void> {
+  if (child.exitCode === null) {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  }
+  rmSync(folder, { recursive: true, force: true })
+}
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: chromiumFile,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  })
+}
+
+export interface Person {
+  page: Page
+  context: BrowserContext
+  /** What the browser complained about since it was asked last: errors of scripts, and what the content security policy refused. */
+  complaints(): string[]
+}
+
+/** A browser of one person, with cookies of its own. */
+export async function openPerson(
+  browser: Browser,
+  look: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {},
+): Promise<Person> {
+  const { width = 1280, height = 900, colorScheme = 'light' } = look
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme,
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  let heard: string[] = []
+  page.on('pageerror', (error) => heard.push(error.message))
+  page.on('console', (message) => {
+    // A refused request is told by the page itself, and is what some tests are about.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) heard.push(message.text())
+  })
+  page.on('dialog', (dialog) => {
+    heard.push(`a dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return {
+    page,
+    context,
+    complaints: () => {
+      const since = heard
+      heard = []
+      return since
+    },
+  }
+}
+
+/** Throws what keeps people with disabilities from using the page as it is now. */
+export async function requireAccessible(page: Page, where: string): Promise<void> {
+  await page.evaluate(axe.source)
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeViolation[] }> } }
+    return (await axe.run()).violations
+  })
+  const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  const told = serious.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes
+        .map(({ html }) => html)
+        .slice(0, 3)
+        .join(' ')}`,
+  )
+  assert.deepEqual(told, [], where)
+}
+
+interface AxeViolation {
+  id: string
+  help: string
+  impact: string
+  nodes: { html: string }[]
+}
+
+/** What an API key sees. */
+export async function callApi(
+  { url, sample }: RunningPenstock,
+  method: string,
+  path: string,
+  body?: unknown,
+  key = { id: sample.KEY_ID!, secret: sample.KEY_SECRET! },
+): Promise<{ status: number; result: never }> {
+  const response = await fetch(`${url}/v1/organizations/${sample.ORGANIZATION_ID}${path}`, {
+    method,
+    headers: {
+      authorization: `Basic ${Buffer.from(`${key.id}:${key.secret}`).toString('base64')}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const { result } = (await response.json()) as { result: never }
+  return { status: response.status, result }
+}

@@ -1,0 +1,92 @@
+// Every page as it is first seen: at both widths, in light and dark, for people who hear it, and how soon it is there.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import {
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  requireAccessible,
+  startPenstock,
+} from './browser.ts'
+import { everyPage } from './pages.ts'
+
+const mostCompressedBytes = 300 * 1024
+const interactiveWithinMs = 1_000
+const builtFolder = join(import.meta.dirname, '../../dist/console')
+
+describe('the pages of the console', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  before(async () => {
+    penstock = await startPenstock()
+    browser = await openBrowser()
+    person = await openPerson(browser)
+    await person.page.goto(penstock.signInLink)
+    await person.page.waitForURL('**/console/o/*')
+  })
+  after(async () => {
+    await browser?.close()
+    await penstock?.stop()
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1280, 390]) {
+      it(`have no serious barrier and fit the screen, ${width} pixels wide, ${colorScheme}`, {
+        timeout: 240_000,
+      }, async () => {
+        const { page } = person
+        await page.setViewportSize({ width, height: 844 })
+        await page.emulateMedia({ colorScheme })
+        person.complaints()
+        for (const path of await everyPage(penstock)) {
+          await page.goto(`${penstock.url}/console${path}`)
+          await page.getByRole('heading', { level: 1 }).waitFor()
+          await page.waitForLoadState('networkidle')
+          await requireAccessible(page, path)
+          const tooWide = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+          assert.ok((tooWide as number) <= 0, `${path} is ${tooWide} pixels wider than the screen`)
+        }
+        assert.deepEqual(person.complaints(), [])
+      })
+    }
+  }
+
+  it('need less than 300 KB of compressed JavaScript for the first one', async () => {
+    const { page, context } = await openPerson(browser)
+    const loaded: string[] = []
+    page.on('request', (request) => {
+      if (request.resourceType() === 'script') loaded.push(new URL(request.url()).pathname)
+    })
+    await page.goto(`${penstock.url}/console/sign-in`, { waitUntil: 'networkidle' })
+    await context.close()
+    const sizes = loaded.map((path) => statSync(join(builtFolder, `${path.replace('/console/', '')}.gz`)).size)
+    const bytes = sizes.reduce((sum, size) => sum + size, 0)
+    console.log(`first load: ${loaded.length} scripts, ${Math.round(bytes / 1024)} KB compressed`)
+    assert.ok(loaded.length > 0 && bytes < mostCompressedBytes, `${bytes} bytes`)
+    // All pages together, for whoever opens every one of them.
+    const all = globSync('**/*.js', { cwd: builtFolder }).map(
+      (file) => readFileSync(join(builtFolder, `${file}.gz`)).length,
+    )
+    console.log(`all pages: ${Math.round(all.reduce((sum, size) => sum + size, 0) / 1024)} KB compressed`)
+  })
+
+  it('are there within a second', async () => {
+    const times: number[] = []
+    for (let round = 0; round < 3; round++) {
+      const { page, context } = await openPerson(browser)
+      const startedAt = performance.now()
+      await page.goto(`${penstock.url}/console/sign-in`)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+      times.push(performance.now() - startedAt)
+      await context.close()
+    }
+    console.log(`sign-in page usable after ${times.map((ms) => Math.round(ms)).join(', ')} ms`)
+    // The best of them: what else the machine does is not the console's.
+    assert.ok(Math.min(...times) < interactiveWithinMs)
+  })
+})

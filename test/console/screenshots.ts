@@ -1,0 +1,91 @@
+// The pictures of docs/console.md, from a Penstock that was just started: npm run screenshots.
+// With a folder as argument: every page instead, at both widths, in light and dark, to be looked at.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { callApi, openBrowser, openPerson, type RunningPenstock, startPenstock } from './browser.ts'
+import { everyPage } from './pages.ts'
+
+const folder = process.argv[2]
+const penstock = await startPenstock()
+const browser = await openBrowser()
+try {
+  await makeHistory(penstock)
+  const person = await openPerson(browser)
+  await person.page.goto(penstock.signInLink)
+  await person.page.waitForURL('**/console/o/*')
+  const cookies = await person.context.cookies()
+  await (folder ? everyPageInto(folder) : picturesOfDocs())
+
+  async function picture(
+    file: string,
+    path: string,
+    look: { width: number; height: number; colorScheme: 'light' | 'dark' },
+  ) {
+    const { page, context } = await openPerson(browser, look)
+    await context.addCookies(cookies)
+    await page.goto(`${penstock.url}/console${path}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: file, fullPage: Boolean(folder) })
+    await context.close()
+  }
+
+  async function picturesOfDocs(): Promise<void> {
+    const { sample } = penstock
+    const home = `/o/${sample.ORGANIZATION_ID}`
+    const pipe = `${home}/services/${sample.SERVICE_ID}/pipes/${sample.KAFKA_PIPE_ID}`
+    const wide = { width: 1280, height: 800 }
+    const images = join(import.meta.dirname, '../../docs/images')
+    mkdirSync(images, { recursive: true })
+    await picture(join(images, 'overview.png'), home, { ...wide, colorScheme: 'light' })
+    await picture(join(images, 'members.png'), `${home}/members`, { ...wide, colorScheme: 'light' })
+    await picture(join(images, 'new-key.png'), `${home}/keys/new`, { ...wide, colorScheme: 'light' })
+    await picture(join(images, 'pipe.png'), pipe, { ...wide, colorScheme: 'dark' })
+    await picture(join(images, 'edit-pipe.png'), `${pipe}/edit`, { ...wide, colorScheme: 'light' })
+    await picture(join(images, 'activity-narrow.png'), `${home}/activity`, {
+      width: 390,
+      height: 800,
+      colorScheme: 'dark',
+    })
+  }
+
+  async function everyPageInto(target: string): Promise<void> {
+    mkdirSync(target, { recursive: true })
+    for (const [index, path] of (await everyPage(penstock)).entries()) {
+      const name = `${String(index).padStart(2, '0')}-${
+        path
+          .replace(/^\/o\/[^/]+\/?/, '')
+          .replaceAll(/[0-9a-f]{8}-[\w-]{27}/g, 'id')
+          .replaceAll(/\W+/g, '-') || 'overview'
+      }`
+      for (const [kind, width] of [
+        ['wide', 1280],
+        ['narrow', 390],
+      ] as const) {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await picture(join(target, `${name}-${kind}-${colorScheme}.png`), path, { width, height: 844, colorScheme })
+        }
+      }
+    }
+  }
+} finally {
+  await browser.close()
+  await penstock.stop()
+}
+
+/** Some changes, so that lists have something to show. */
+async function makeHistory(running: RunningPenstock): Promise<void> {
+  const { sample } = running
+  const service = `/services/${sample.SERVICE_ID}`
+  await callApi(running, 'PATCH', `/members/${sample.USER_ID}`, { role: 'admin' })
+  await callApi(running, 'POST', '/invitations', { email: 'noor.haddad@northwind.example', role: 'developer' })
+  await callApi(running, 'POST', '/keys', { name: 'Terraform', roles: ['admin'] })
+  await callApi(running, 'POST', `${service}/privateEndpoint`, {
+    id: 'vpce-0a1b2c3d4e5f67890',
+    description: 'Analytics VPC',
+  })
+  await callApi(running, 'PATCH', `${service}/pipes/${sample.KAFKA_PIPE_ID}`, {
+    settings: { streaming_max_insert_wait_ms: 1000 },
+  })
+}

@@ -1,0 +1,263 @@
+// A first day with the console, as two people live it: from the link that `npm start` prints to a working API key, an
+// invited colleague, a service, a private endpoint, a changed pipe, and the record of all of it.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import {
+  callApi,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  requireAccessible,
+  startPenstock,
+} from './browser.ts'
+
+const password = 'a long and quiet river'
+
+describe('the console, from the first start', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let admin: Person
+  let colleague: Person
+  let page: Page
+  before(async () => {
+    penstock = await startPenstock()
+    browser = await openBrowser()
+    admin = await openPerson(browser)
+    colleague = await openPerson(browser)
+    page = admin.page
+  })
+  after(async () => {
+    await browser?.close()
+    await penstock?.stop()
+  })
+
+  const open = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
+  const title = (name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+  it('the printed link signs in, once', async () => {
+    await page.goto(penstock.signInLink)
+    await title('Overview')
+    assert.ok(!page.url().includes('lnk_'), 'the token stays in the address bar')
+
+    await colleague.page.goto(penstock.signInLink)
+    await colleague.page.getByRole('alert').getByText(/link/i).first().waitFor()
+    await requireAccessible(colleague.page, 'a link that was used')
+  })
+
+  it('makes an API key that works, and shows its secret once', async () => {
+    await open('API keys')
+    await page
+      .getByRole('link', { name: /create/i })
+      .first()
+      .click()
+    await page.getByLabel('Name', { exact: false }).first().fill('Terraform')
+    await page.getByRole('radio', { name: /admin/i }).check()
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const read = async (name: string) => (await page.locator(`[data-secret="${name}"]`).textContent())!.trim()
+    const key = { id: await read('KEY_ID'), secret: await read('KEY_SECRET') }
+    await requireAccessible(page, 'a new key')
+    const used = await callApi(penstock, 'GET', '/keys/current', undefined, key)
+    assert.equal(used.status, 200)
+    assert.equal((used.result as { name: string }).name, 'Terraform')
+    await page
+      .getByRole('link', { name: 'Open the key' })
+      .or(page.getByRole('button', { name: 'Open the key' }))
+      .click()
+    await title(/Terraform/)
+    assert.ok(!(await page.content()).includes(key.secret))
+  })
+
+  it('changes a role in place, as the API sees it, and refuses to take the last admin away', async () => {
+    await open('Members')
+    const role = page
+      .getByRole('textbox', { name: 'Role of Amara Okafor' })
+      .or(page.getByRole('combobox', { name: 'Role of Amara Okafor' }))
+    await role.first().click()
+    await page.getByRole('option', { name: 'Admin' }).click()
+    await page.getByRole('status').getByText(/admin/i).first().waitFor()
+    const stored = async () =>
+      ((await callApi(penstock, 'GET', `/members/${penstock.sample.USER_ID}`)).result as { role: string }).role
+    assert.equal(await stored(), 'admin')
+    await role.first().click()
+    await page.getByRole('option', { name: 'Developer' }).click()
+    for (let wait = 0; (await stored()) !== 'developer' && wait < 50; wait++) await page.waitForTimeout(100)
+    assert.equal(await stored(), 'developer')
+
+    await page.getByText('The only admin').waitFor()
+    const mine = page
+      .getByRole('textbox', { name: /Role of Ingrid Solheim/ })
+      .or(page.getByRole('combobox', { name: /Role of Ingrid Solheim/ }))
+    assert.ok(await mine.first().isDisabled())
+  })
+
+  it('invites a colleague, who joins with a name and a password, and signs in again with them', async () => {
+    await page.getByRole('button', { name: 'Invite', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Email').fill('noor.haddad@northwind.example')
+    await dialog.getByRole('button', { name: 'Make invitation' }).click()
+    const link = (await dialog.locator('[data-secret]').textContent())!.trim()
+    assert.match(link, /\/console\/invitations\/accept#inv_/)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByText('noor.haddad@northwind.example').first().waitFor()
+
+    const theirs = colleague.page
+    await theirs.goto(link)
+    await theirs.getByLabel('Name').fill('Noor Haddad')
+    await theirs.getByLabel('Password', { exact: true }).fill('short')
+    await theirs.getByRole('button', { name: /join/i }).click()
+    await theirs
+      .getByText(/12 characters/)
+      .first()
+      .waitFor()
+    await requireAccessible(theirs, 'a password that is too short')
+    await theirs.getByLabel('Password', { exact: true }).fill(password)
+    await theirs.getByRole('button', { name: /join/i }).click()
+    await theirs.waitForURL('**/console/o/*')
+
+    await theirs.getByRole('button', { name: /Account of Noor Haddad/ }).click()
+    await theirs.getByRole('menuitem', { name: 'Sign out' }).click()
+    await theirs.getByLabel('Email').fill('noor.haddad@northwind.example')
+    await theirs.getByLabel('Password', { exact: true }).fill('not the password')
+    await theirs.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await theirs.getByRole('alert').first().waitFor()
+    await theirs.getByLabel('Password', { exact: true }).fill(password)
+    await theirs.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await theirs.waitForURL('**/console/o/*')
+    // A developer sees why a control is not theirs.
+    await theirs.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/members`)
+    await theirs.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
+    assert.ok(
+      await theirs
+        .getByRole('button', { name: /^Invite/ })
+        .first()
+        .isDisabled(),
+    )
+  })
+
+  it('registers a service and says what the first check of it found', async () => {
+    await open('Services')
+    await page
+      .getByRole('link', { name: /register/i })
+      .first()
+      .click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('events')
+    await page
+      .getByRole('textbox', { name: 'Region' })
+      .or(page.getByRole('combobox', { name: 'Region' }))
+      .first()
+      .fill('eu-west-1')
+    await page.getByLabel(/^URL/i).fill('http://127.0.0.1:9')
+    await page.getByLabel(/^User/).fill('default')
+    await page
+      .getByLabel(/^Password/)
+      .first()
+      .fill('engine-password')
+    await page.getByRole('button', { name: /^Register/ }).click()
+    await page
+      .getByText(/nothing accepts connections at 127\.0\.0\.1:9\b/)
+      .first()
+      .waitFor({ timeout: 20_000 })
+    await requireAccessible(page, 'a service that cannot be reached')
+  })
+
+  it('adds a private endpoint and detaches it', async () => {
+    const { sample } = penstock
+    await page.goto(
+      `${penstock.url}/console/o/${sample.ORGANIZATION_ID}/services/${sample.SERVICE_ID}?tab=private-endpoints`,
+    )
+    await page.getByRole('button', { name: 'Add private endpoint' }).first().click()
+    const dialog = page.getByRole('dialog')
+    const form = (await dialog.count()) > 0 ? dialog : page
+    await form
+      .getByRole('textbox', { name: /endpoint id/i })
+      .or(form.getByRole('combobox', { name: /endpoint id/i }))
+      .first()
+      .fill('vpce-0a1b2c3d4e5f67890')
+    await form.getByLabel('Description').fill('Analytics VPC')
+    await form.getByRole('button', { name: 'Add private endpoint' }).last().click()
+    await page
+      .getByRole('cell', { name: /vpce-0a1b2c3d4e5f67890/ })
+      .first()
+      .waitFor()
+    const listed = await callApi(penstock, 'GET', `/services/${sample.SERVICE_ID}/privateEndpoint`)
+    assert.deepEqual(
+      (listed.result as { id: string }[]).map(({ id }) => id),
+      ['vpce-0a1b2c3d4e5f67890'],
+    )
+    await page
+      .getByRole('button', { name: /detach/i })
+      .first()
+      .click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Detach private endpoint' }).click()
+    await page.getByText('No private endpoints yet').waitFor()
+  })
+
+  it('edits a pipe with a preview of exactly what is sent', async () => {
+    const { sample } = penstock
+    const path = `/services/${sample.SERVICE_ID}/pipes/${sample.KAFKA_PIPE_ID}`
+    await page.goto(`${penstock.url}/console/o/${sample.ORGANIZATION_ID}${path}/edit`)
+    await page.getByLabel('Name', { exact: true }).first().fill('orders (eu)')
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH')
+    const preview = page.getByRole('region', { name: /what will change/i })
+    await preview.getByText('orders (eu)').first().waitFor()
+    await requireAccessible(page, 'a changed pipe')
+    await page
+      .getByRole('button', { name: /save|send/i })
+      .first()
+      .click()
+    assert.deepEqual((await sent).postDataJSON(), { name: 'orders (eu)' })
+    await title(/orders \(eu\)/)
+    assert.equal(((await callApi(penstock, 'GET', path)).result as { name: string }).name, 'orders (eu)')
+  })
+
+  it('shows all of it in the activity, with who did it and what was before', async () => {
+    await open('Activity')
+    await page.getByText('orders (eu)').first().waitFor()
+    await page.getByText('Ingrid Solheim').first().waitFor()
+    await page
+      .getByRole('link', { name: /details/i })
+      .first()
+      .click()
+    await page.getByRole('row', { name: /name/ }).getByText('orders (eu)').waitFor()
+  })
+
+  it('"copy as curl" does the same as the button', async () => {
+    await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/settings`)
+    await page.getByRole('textbox', { name: 'Name' }).first().fill('Northwind')
+    await page.getByRole('button', { name: 'Copy as curl' }).first().click()
+    await page.getByRole('button', { name: 'Copy', exact: true }).click()
+    const command = await page.evaluate('navigator.clipboard.readText()')
+    const { execFileSync } = await import('node:child_process')
+    const { KEY_ID, KEY_SECRET } = penstock.sample
+    const answer = execFileSync('sh', ['-c', `${command} -sS`], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, KEY_ID, KEY_SECRET },
+    })
+    assert.equal(JSON.parse(answer).status, 200)
+    assert.equal(((await callApi(penstock, 'GET', '')).result as { name: string }).name, 'Northwind')
+  })
+
+  it('"sign out everywhere" ends other browsers too', async () => {
+    const elsewhere = await openPerson(browser)
+    await elsewhere.page.goto(`${penstock.url}/console/sign-in`)
+    await elsewhere.page.getByLabel('Email').fill('noor.haddad@northwind.example')
+    await elsewhere.page.getByLabel('Password', { exact: true }).fill(password)
+    await elsewhere.page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await elsewhere.page.waitForURL('**/console/o/*')
+    await elsewhere.page.goto(`${elsewhere.page.url()}/account`)
+    await elsewhere.page.getByRole('button', { name: /sign out everywhere/i }).click()
+    await elsewhere.page
+      .getByRole('dialog')
+      .getByRole('button', { name: /sign out/i })
+      .click()
+    await elsewhere.page.waitForURL('**/console/sign-in*')
+    await colleague.page.reload()
+    await colleague.page.waitForURL('**/console/sign-in*')
+  })
+
+  it('no page has made the browser complain', () => {
+    assert.deepEqual([...admin.complaints(), ...colleague.complaints()], [])
+  })
+})
