@@ -14,7 +14,14 @@ export interface SignInMethods {
 export interface SignedInSession {
   signedIn: true
   methods: SignInMethods
-  user: { id: string; name: string; email: string; hasPassword: boolean }
+  user: {
+    id: string
+    name: string
+    email: string
+    hasPassword: boolean
+    /** Without the present one: for a while after a sign-in by link. */
+    mayReplacePassword: boolean
+  }
   organizations: { id: string; name: string; role: Role }[]
   csrfToken: string
   sessionId: string

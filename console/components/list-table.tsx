@@ -1,4 +1,4 @@
-// A list of the API as a table: pages are added with a button, a narrow screen scrolls the table and not the page.
+// A list of the API as a table: pages are added with a button. On a narrow screen each row stands as a block of its own.
 import { Button, Center, Skeleton, Stack, Table } from '@mantine/core'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -53,6 +53,7 @@ export function ListTable<Item>({
     <Stack gap="sm">
       <Table.ScrollContainer
         minWidth={minWidth}
+        className="list-scroll"
         // What scrolls must be reachable with the keyboard, also when nothing in it is.
         scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': caption } }}
       >
@@ -70,9 +71,9 @@ export function ListTable<Item>({
           <Table.Tbody>
             {items.map((item) => (
               <Table.Tr key={keyOf(item)}>
-                {columns.map(({ label, cell, align }) => (
-                  <Table.Td key={label} ta={align}>
-                    {cell(item)}
+                {columns.map(({ label, isLabelHidden, cell, align }) => (
+                  <Table.Td key={label} ta={align} data-label={isLabelHidden ? undefined : label}>
+                    <div className="list-cell">{cell(item)}</div>
                   </Table.Td>
                 ))}
               </Table.Tr>

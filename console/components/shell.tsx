@@ -104,6 +104,8 @@ export function Shell() {
               key={page}
               component={Link}
               to={`/o/${organizationId}${page}`}
+              // The router would also mark the pages above this one.
+              activeOptions={{ exact: true }}
               active={page === activePage}
               aria-current={page === activePage ? 'page' : undefined}
               label={label}

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useAction } from '../api/action.ts'
 import { fieldError } from '../api/change.ts'
-import { account, sessionQuery, useSignedIn } from '../api/session.ts'
+import { account, type SignedInSession, sessionQuery, useSignedIn } from '../api/session.ts'
 import { DoneText } from '../components/done-text.tsx'
 import { Page } from '../components/page.tsx'
 import { PasswordField } from '../components/password-field.tsx'
@@ -81,16 +81,30 @@ function ProfileSection() {
   )
 }
 
+function aboutPassword({ hasPassword, mayReplacePassword }: SignedInSession['user']): string {
+  if (!hasPassword) return 'You have none yet. With a password you can sign in again when this session has ended.'
+  const consequence = 'Changing it signs you out everywhere else; here you stay signed in.'
+  if (!mayReplacePassword) return consequence
+  return `${consequence} You came by a sign-in link: for 15 minutes after that, your present password is not needed.`
+}
+
 function PasswordSection() {
   const { user } = useSignedIn()
   const { hasPassword } = user
+  const needsPresent = hasPassword && !user.mayReplacePassword
   const refresh = useSessionRefresh()
   const queries = useQueryClient()
   const [currentPassword, setCurrentPassword] = useState('')
   const [newPassword, setNewPassword] = useState('')
   const [isDone, setDone] = useState(false)
   const { start, isBusy, error } = useAction(async () => {
-    await account.changePassword({ newPassword, ...(hasPassword ? { currentPassword } : {}) })
+    try {
+      await account.changePassword({ newPassword, ...(needsPresent ? { currentPassword } : {}) })
+    } catch (refusal) {
+      // Perhaps the time is over in which the present password was not needed: then its field must be there.
+      await refresh().catch(() => undefined)
+      throw refusal
+    }
     setCurrentPassword('')
     setNewPassword('')
     setDone(true)
@@ -103,14 +117,7 @@ function PasswordSection() {
     void start()
   }
   return (
-    <Section
-      title="Password"
-      about={
-        hasPassword
-          ? 'Changing it signs you out everywhere else; here you stay signed in.'
-          : 'You have none yet. With a password you can sign in again when this session has ended.'
-      }
-    >
+    <Section title="Password" about={aboutPassword(user)}>
       <form onSubmit={submit}>
         <Stack maw={420}>
           {/* For password managers, which keep the password under this name. */}
@@ -123,7 +130,7 @@ function PasswordSection() {
             tabIndex={-1}
             aria-hidden
           />
-          {hasPassword && (
+          {needsPresent && (
             <PasswordField
               label="Present password"
               autoComplete="current-password"
@@ -149,7 +156,7 @@ function PasswordSection() {
             <Button
               type="submit"
               loading={isBusy}
-              disabled={newPassword === '' || (hasPassword && currentPassword === '')}
+              disabled={newPassword === '' || (needsPresent && currentPassword === '')}
             >
               {hasPassword ? 'Change password' : 'Set password'}
             </Button>

@@ -1,5 +1,33 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { asPenstockError } from '../api/change.ts'
+import { allServicesQuery } from '../api/queries.ts'
+import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { NewPipeForm } from './new-pipe-form.tsx'
+import { NoService } from './pipes-empty.tsx'
 
 export function NewPipePage() {
-  return <Page title="NewPipePage">…</Page>
+  const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/pipes/new' })
+  const { data: services, error } = useQuery(allServicesQuery(organizationId))
+  return (
+    <Page
+      title="New pipe"
+      about="A pipe moves data from a source into tables of a service. Nothing is sent before the last step, where you see exactly what will be."
+      crumbs={[{ label: 'Pipes', to: `/o/${organizationId}/pipes` }]}
+    >
+      {services ? (
+        services.length > 0 ? (
+          <NewPipeForm organizationId={organizationId} services={services} />
+        ) : (
+          <NoService organizationId={organizationId} />
+        )
+      ) : error ? (
+        <ProblemNotice error={asPenstockError(error)} title="The services cannot be read" />
+      ) : (
+        <LoadingPage />
+      )}
+    </Page>
+  )
 }

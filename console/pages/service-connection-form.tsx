@@ -1,6 +1,6 @@
 import { Checkbox, TextInput } from '@mantine/core'
 import { endpointUrl } from '../components/cloud-provider.ts'
-import type { FieldChange } from '../components/diff.tsx'
+import type { FieldChange } from '../components/field-changes.ts'
 import { PasswordField } from '../components/password-field.tsx'
 import { type ServiceEdit, ServiceForm, withField } from './service-edit.tsx'
 

@@ -11,7 +11,8 @@ import type { ApiCall } from '../api/client.ts'
 import { serviceQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
-import { DiffTable, type FieldChange } from '../components/diff.tsx'
+import { DiffTable } from '../components/diff.tsx'
+import type { FieldChange } from '../components/field-changes.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
 export interface ServiceDraft {

@@ -1,8 +1,6 @@
-// What is entered for a new pipe, and the body that is sent for it: what was left empty or at its default is left out, and of
-// credentials only those go along that the chosen authentication uses.
+// The body that creates a pipe from what was entered: what was left empty or at its default is left out, and of credentials
+// only those go along that the chosen authentication uses.
 import type {
-  Column,
-  FieldMapping,
   KafkaSourceCreate,
   KinesisSourceCreate,
   ObjectStorageSourceCreate,
@@ -10,174 +8,20 @@ import type {
   PipeDestinationCreate,
   PipeScalingCreate,
   PipeSettingsCreate,
-  PostgresSourceCreate,
   TableDefinition,
   TableMappingToAdd,
 } from '../../../src/client/shapes.ts'
 import { type PipeKind, scalingFields, settingFields } from '../pipe-fields.ts'
-
-export type KafkaDraft = Pick<KafkaSourceCreate, 'type' | 'authentication' | 'brokers' | 'topics' | 'format'> & {
-  consumerGroup: string
-  offsetStrategy: NonNullable<KafkaSourceCreate['offset']>['strategy']
-  /** `YYYY-MM-DDTHH:MM`, UTC. */
-  offsetTimestamp: string
-  caCertificate: string
-  iamRole: string
-  reversePrivateEndpointIds: string[]
-  credentials: Required<NonNullable<KafkaSourceCreate['credentials']>>
-  registryUrl: string
-  registryAuthentication: 'none' | 'PLAIN'
-  registryCaCertificate: string
-  registryCredentials: { username: string; password: string }
-}
-
-export interface AccessKeyDraft {
-  accessKeyId: string
-  secretKey: string
-}
-
-export type KinesisDraft = Pick<
-  KinesisSourceCreate,
-  'authentication' | 'format' | 'iteratorType' | 'region' | 'streamName'
-> & {
-  /** `YYYY-MM-DDTHH:MM`, UTC. */
-  timestamp: string
-  accessKey: AccessKeyDraft
-  iamRole: string
-  useEnhancedFanOut: boolean
-}
-
-export type ObjectStorageDraft = Pick<ObjectStorageSourceCreate, 'type' | 'format'> & {
-  /** Of what is not Azure Blob Storage, which has its connection string. */
-  authentication: 'none' | 'IAM_ROLE' | 'IAM_USER'
-  url: string
-  azureContainerName: string
-  path: string
-  connectionString: string
-  iamRole: string
-  accessKey: AccessKeyDraft
-  delimiter: string
-  compression: NonNullable<ObjectStorageSourceCreate['compression']>
-  isContinuous: boolean
-  queueUrl: string
-}
-
-export type PostgresSettings = NonNullable<PostgresSourceCreate['settings']>
-
-export interface PostgresDraft {
-  host: string
-  port: number | null
-  database: string
-  credentials: { username: string; password: string }
-  /** Only what was changed; null: back to the default. */
-  settings: { [Name in keyof PostgresSettings]?: PostgresSettings[Name] | null }
-  tableMappings: TableMappingToAdd[]
-}
-
-export interface DestinationDraft {
-  database: string
-  table: string
-  managedTable: boolean
-  columns: Column[]
-  engineType: TableDefinition['engine']['type']
-  versionColumnId: string
-  columnIds: string[]
-  sortingKey: string[]
-  partitionBy: string
-  primaryKey: string
-}
-
-export interface PipeDraft {
-  serviceId: string
-  kind: PipeKind | undefined
-  name: string
-  startPaused: boolean
-  kafka: KafkaDraft
-  kinesis: KinesisDraft
-  objectStorage: ObjectStorageDraft
-  postgres: PostgresDraft
-  destination: DestinationDraft
-  fieldMappings: FieldMapping[]
-  /** Only what was changed; null: back to the default. */
-  settings: Record<string, number | boolean | null>
-  scaling: Record<string, number | boolean | null>
-}
-
-const noAccessKey: AccessKeyDraft = { accessKeyId: '', secretKey: '' }
-
-export const emptyDraft: PipeDraft = {
-  serviceId: '',
-  kind: undefined,
-  name: '',
-  startPaused: false,
-  kafka: {
-    type: 'kafka',
-    authentication: 'PLAIN',
-    brokers: '',
-    topics: '',
-    format: 'JSONEachRow',
-    consumerGroup: '',
-    offsetStrategy: 'from_beginning',
-    offsetTimestamp: '',
-    caCertificate: '',
-    iamRole: '',
-    reversePrivateEndpointIds: [],
-    credentials: { username: '', password: '', ...noAccessKey, certificate: '', privateKey: '', connectionString: '' },
-    registryUrl: '',
-    registryAuthentication: 'none',
-    registryCaCertificate: '',
-    registryCredentials: { username: '', password: '' },
-  },
-  kinesis: {
-    authentication: 'IAM_ROLE',
-    format: 'JSONEachRow',
-    iteratorType: 'TRIM_HORIZON',
-    region: '',
-    streamName: '',
-    timestamp: '',
-    accessKey: noAccessKey,
-    iamRole: '',
-    useEnhancedFanOut: false,
-  },
-  objectStorage: {
-    type: 's3',
-    format: 'JSONEachRow',
-    authentication: 'IAM_ROLE',
-    url: '',
-    azureContainerName: '',
-    path: '',
-    connectionString: '',
-    iamRole: '',
-    accessKey: noAccessKey,
-    delimiter: '',
-    compression: 'auto',
-    isContinuous: false,
-    queueUrl: '',
-  },
-  postgres: {
-    host: '',
-    port: null,
-    database: '',
-    credentials: { username: '', password: '' },
-    settings: {},
-    tableMappings: [],
-  },
-  destination: {
-    database: '',
-    table: '',
-    managedTable: true,
-    columns: [],
-    engineType: 'MergeTree',
-    versionColumnId: '',
-    columnIds: [],
-    sortingKey: [],
-    partitionBy: '',
-    primaryKey: '',
-  },
-  fieldMappings: [],
-  settings: {},
-  scaling: {},
-}
+import type {
+  AccessKeyDraft,
+  DestinationDraft,
+  KafkaDraft,
+  KinesisDraft,
+  ObjectStorageDraft,
+  PipeDraft,
+  PostgresDraft,
+  PostgresSettings,
+} from './create-draft.ts'
 
 /** The secrets of a Kafka source that its authentication can use. */
 export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof KafkaDraft['credentials'])[] {
@@ -193,15 +37,27 @@ export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof K
   }
 }
 
+/** Settings with these beginnings matter to some kinds of source only, and are neither shown nor sent for the others. */
+const kindsOfSettings: [beginning: string, kinds: PipeKind[]][] = [
+  ['streaming_', ['kafka', 'kinesis']],
+  ['object_storage_', ['objectStorage']],
+]
+
+export function settingMatters(name: string, kind: PipeKind | undefined): boolean {
+  const special = kindsOfSettings.find(([beginning]) => name.startsWith(beginning))
+  return special === undefined || (kind !== undefined && special[1].includes(kind))
+}
+
 export function createBody(draft: PipeDraft): PipeCreate {
   const isPostgres = draft.kind === 'postgres'
+  const settings = Object.entries(draft.settings).filter(([name]) => settingMatters(name, draft.kind))
   return filled({
     name: draft.name,
     source: sourceOf(draft),
     destination: isPostgres ? { database: draft.destination.database } : destinationOf(draft.destination),
     fieldMappings: isPostgres ? [] : draft.fieldMappings,
     scaling: changed(draft.scaling, scalingFields) as PipeScalingCreate,
-    settings: changed(draft.settings, settingFields) as PipeSettingsCreate,
+    settings: changed(Object.fromEntries(settings), settingFields) as PipeSettingsCreate,
     startPaused: draft.startPaused || undefined,
   }) as PipeCreate
 }
@@ -367,7 +223,7 @@ interface WithDefault {
   default: number | boolean | string | undefined
 }
 
-/** The API's own defaults: create-body.test.ts holds them against its description. */
+/** The defaults of docs/contract.md: a value that is one of them need not be sent. */
 export const postgresSettingDefaults = {
   replicationMode: { default: 'cdc' },
   publicationName: { default: undefined },
@@ -398,10 +254,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-function picked<Values extends Record<string, string>, Name extends keyof Values & string>(
-  values: Values,
-  names: Name[],
-): { [Picked in Name]?: string } {
+function picked<Name extends string>(values: { [Each in Name]: string }, names: Name[]): { [Picked in Name]?: string } {
   return filled(Object.fromEntries(names.map((name) => [name, values[name]]))) as { [Picked in Name]?: string }
 }
 

@@ -1,9 +1,9 @@
 // One input for each field of a new pipe, with the words of pipe-fields.ts and the API's sentence when it refuses the value.
 import { Button, NativeSelect, NumberInput, Stack, Switch, TextInput } from '@mantine/core'
-import { type ReactNode, useEffect, useId, useState } from 'react'
-import { ChevronDownIcon } from '../icons.tsx'
+import { type ReactNode, useId, useState } from 'react'
+import { ChevronIcon } from '../icons.tsx'
 import type { FieldText } from '../pipe-fields.ts'
-import { errorOf, type FormError } from './inputs.tsx'
+import type { FormError } from './inputs.tsx'
 
 /** A part of the form, which is given what was entered so far, and says what has changed. */
 export interface PartProps<Draft> {
@@ -121,35 +121,22 @@ export function NumberField({
   )
 }
 
-/**
- * What the API says about one secret of a group. It names parts that are missing at the group: that is shown at the first
- * part that is empty.
- */
-export function secretError(
-  error: FormError,
-  groupPath: string[],
-  values: Record<string, string>,
-  names: string[],
-  name: string,
-): string | undefined {
-  const firstEmpty = names.find((one) => !values[one]) ?? names[0]
-  return errorOf(error, ...groupPath, name) ?? (name === firstEmpty ? errorOf(error, ...groupPath) : undefined)
-}
-
 /** Fields that few people need. Opened by itself when one of them is wrong. */
 export function More({ label, hasError, children }: { label: string; hasError: boolean; children: ReactNode }) {
   const id = useId()
   const [isOpen, setOpen] = useState(hasError)
-  useEffect(() => {
+  const [hadError, setHadError] = useState(hasError)
+  if (hasError !== hadError) {
+    setHadError(hasError)
     if (hasError) setOpen(true)
-  }, [hasError])
+  }
   return (
     <Stack gap="md" align="stretch">
       <div>
         <Button
           variant="subtle"
           size="compact-sm"
-          rightSection={<ChevronDownIcon size={14} />}
+          rightSection={<ChevronIcon size={14} />}
           aria-expanded={isOpen}
           aria-controls={id}
           onClick={() => setOpen(!isOpen)}

@@ -8,9 +8,11 @@ import {
   Input,
   PasswordInput,
   Select,
+  Space,
   Stack,
   Switch,
   TagsInput,
+  Text,
   Textarea,
   TextInput,
 } from '@mantine/core'
@@ -114,6 +116,7 @@ export function RowsEditor<Row extends object>({
       <ListLabel id={labelId} label={label}>
         {value.length === 0 && whenEmpty ? whenEmpty : about}
       </ListLabel>
+      {value.length > 0 && <ColumnLabels columns={columns} />}
       {value.map((row, index) => (
         <RowCells
           // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other name while it is edited.
@@ -141,6 +144,22 @@ export function RowsEditor<Row extends object>({
         />
       </Group>
     </Stack>
+  )
+}
+
+/** For the eyes: every input has a label of its own for screen readers. */
+function ColumnLabels({ columns }: { columns: RowColumn[] }) {
+  return (
+    <Group gap="xs" wrap="nowrap" aria-hidden="true" mb={-6}>
+      <Group gap="xs" flex={1} className="row-cells">
+        {columns.map(({ name, label }) => (
+          <Text key={name} size="xs" c="dimmed">
+            {label}
+          </Text>
+        ))}
+      </Group>
+      <Space w={36} />
+    </Group>
   )
 }
 

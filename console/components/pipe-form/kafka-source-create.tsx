@@ -1,16 +1,11 @@
 import { SimpleGrid } from '@mantine/core'
-import {
-  choiceTexts,
-  type FieldText,
-  kafkaFields,
-  offsetFields,
-  schemaRegistryFields,
-  secretFields,
-} from '../pipe-fields.ts'
+import { choiceTexts, kafkaFields, offsetFields, schemaRegistryFields } from '../pipe-fields.ts'
 import { Section } from '../section.tsx'
-import { type KafkaDraft, kafkaSecretNames } from './create-body.ts'
-import { ChoiceField, MomentField, More, type PartProps, secretError, TextField } from './fields.tsx'
-import { errorOf, PemInput, pointersBelow, SecretInput, TextListInput } from './inputs.tsx'
+import { kafkaSecretNames } from './create-body.ts'
+import type { KafkaDraft } from './create-draft.ts'
+import { ChoiceField, MomentField, More, type PartProps, TextField } from './fields.tsx'
+import { errorOf, PemInput, pointersBelow, TextListInput } from './inputs.tsx'
+import { SecretFields } from './secret-fields.tsx'
 
 const { JSONEachRow, Avro, AvroConfluent, Protobuf } = choiceTexts.format
 const formats = { JSONEachRow, Avro, AvroConfluent, Protobuf }
@@ -112,20 +107,15 @@ export function KafkaSourceCreate({ value, onChange, error }: PartProps<KafkaDra
 
 function KafkaAuthentication({ value, onChange, error }: PartProps<KafkaDraft>) {
   const names = kafkaSecretNames(value)
-  const groupPath = [...path, 'credentials']
-  // A connection string stands for user name and password, so that neither is needed by itself.
-  const isEither = names.includes('connectionString')
   return (
     <Section title="Authentication" about="Credentials are stored sealed and never shown again.">
-      <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <ChoiceField
-          field={kafkaFields.authentication}
-          value={value.authentication}
-          onChange={(authentication) => onChange({ authentication })}
-          error={errorOf(error, ...path, 'authentication')}
-          choices={choiceTexts.kafkaAuthentication}
-        />
-      </SimpleGrid>
+      <ChoiceField
+        field={kafkaFields.authentication}
+        value={value.authentication}
+        onChange={(authentication) => onChange({ authentication })}
+        error={errorOf(error, ...path, 'authentication')}
+        choices={choiceTexts.kafkaAuthentication}
+      />
       {value.authentication === 'IAM_ROLE' && (
         <TextField
           field={kafkaFields.iamRole}
@@ -136,18 +126,56 @@ function KafkaAuthentication({ value, onChange, error }: PartProps<KafkaDraft>) 
           placeholder="arn:aws:iam::123456789012:role/penstock"
         />
       )}
-      {isEither && <KafkaSecret name="connectionString" />}
-      <SimpleGrid cols={{ base: 1, sm: value.authentication === 'MUTUAL_TLS' ? 1 : 2 }}>
-        {names
-          .filter((name) => name !== 'connectionString')
-          .map((name) => (
-            <KafkaSecret key={name} name={name} />
-          ))}
-      </SimpleGrid>
+      <SecretFields
+        names={names}
+        value={value.credentials}
+        onChange={(changed) => onChange({ credentials: { ...value.credentials, ...changed } })}
+        error={error}
+        path={[...path, 'credentials']}
+        // A connection string stands for user name and password, so that none of them is needed by itself.
+        required={!names.includes('connectionString')}
+      />
     </Section>
   )
+}
 
-  function KafkaSecret({ name }: { name: keyof KafkaDraft['credentials'] }) {
-    return null
-  }
+function SchemaRegistry({ value, onChange, error }: PartProps<KafkaDraft>) {
+  const errorAt = (name: string) => errorOf(error, ...registryPath, name)
+  return (
+    <>
+      <TextField
+        field={schemaRegistryFields.url}
+        value={value.registryUrl}
+        onChange={(registryUrl) => onChange({ registryUrl })}
+        error={errorAt('url') ?? errorOf(error, ...registryPath)}
+        required={value.format === 'AvroConfluent'}
+        placeholder="https://registry.example.com:8081"
+      />
+      <ChoiceField
+        field={schemaRegistryFields.authentication}
+        value={value.registryAuthentication}
+        onChange={(registryAuthentication) => onChange({ registryAuthentication })}
+        error={errorAt('authentication')}
+        choices={{ none: 'None', PLAIN: 'User name and password' }}
+      />
+      {value.registryAuthentication === 'PLAIN' && (
+        <SecretFields
+          names={['username', 'password']}
+          labelPrefix="Registry"
+          value={value.registryCredentials}
+          onChange={(changed) => onChange({ registryCredentials: { ...value.registryCredentials, ...changed } })}
+          error={error}
+          path={[...registryPath, 'credentials']}
+          required
+        />
+      )}
+      <PemInput
+        label={schemaRegistryFields.caCertificate.label}
+        about={schemaRegistryFields.caCertificate.about}
+        value={value.registryCaCertificate}
+        onChange={(registryCaCertificate) => onChange({ registryCaCertificate })}
+        error={errorAt('caCertificate')}
+      />
+    </>
+  )
 }

@@ -9,8 +9,8 @@ import {
   schemaRegistryFields,
   secretFields,
 } from '../pipe-fields.ts'
-import type { AccessKeyDraft, PipeDraft } from './create-body.ts'
 import { kafkaSecretNames } from './create-body.ts'
+import type { AccessKeyDraft, PipeDraft } from './create-draft.ts'
 
 export const steps = ['start', 'source', 'destination', 'settings', 'review'] as const
 export type Step = (typeof steps)[number]
@@ -70,6 +70,12 @@ function neededOfSource({ kind, kafka, kinesis, objectStorage, postgres }: PipeD
         ...(kafka.format === 'AvroConfluent'
           ? ([[kafka.registryUrl, schemaRegistryFields.url.label]] satisfies Needed)
           : []),
+        ...(kafka.registryAuthentication === 'PLAIN'
+          ? ([
+              [kafka.registryCredentials.username, 'Registry user name'],
+              [kafka.registryCredentials.password, 'Registry password'],
+            ] satisfies Needed)
+          : []),
       ]
     case 'kinesis':
       return [
@@ -119,10 +125,24 @@ function neededOfCloud(source: { authentication: string; iamRole: string; access
 
 function neededOfDestination({ kind, destination, postgres }: PipeDraft): Needed {
   const database: Needed = [[destination.database, destinationFields.database.label]]
-  if (kind === 'postgres') return [...database, [postgres.tableMappings.length > 0 ? 'some' : '', 'A table']]
+  if (kind === 'postgres') {
+    const names = postgres.tableMappings.flatMap(({ sourceSchemaName, sourceTable, targetTable }) => [
+      sourceSchemaName,
+      sourceTable,
+      targetTable,
+    ])
+    return [...database, ...neededRows(names, 'A table', 'Names of all tables')]
+  }
+  const cells = destination.columns.flatMap(({ name, type }) => [name, type])
   return [
     ...database,
     [destination.table, destinationFields.table.label],
-    [destination.columns.length > 0 ? 'some' : '', 'A column'],
+    ...neededRows(cells, 'A column', 'Name and type of all columns'),
   ]
+}
+
+/** A list needs a row, and each row all of its cells. */
+function neededRows(cells: string[], oneLabel: string, allLabel: string): Needed {
+  if (cells.length === 0) return [['', oneLabel]]
+  return cells.includes('') ? [['', allLabel]] : []
 }

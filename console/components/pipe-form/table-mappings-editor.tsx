@@ -14,7 +14,7 @@ import {
   useRowFocus,
 } from './inputs.tsx'
 
-export const newTableMapping: TableMappingToAdd = { sourceSchemaName: 'public', sourceTable: '', targetTable: '' }
+const newTableMapping: TableMappingToAdd = { sourceSchemaName: 'public', sourceTable: '', targetTable: '' }
 
 const tableEngines = ['ReplacingMergeTree', 'MergeTree', 'Null'] as const
 const cellNames = ['sourceSchemaName', 'sourceTable', 'targetTable', 'tableEngine', 'useCustomSortingKey']

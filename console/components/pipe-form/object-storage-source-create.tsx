@@ -1,0 +1,137 @@
+import { SimpleGrid } from '@mantine/core'
+import { choiceTexts, objectStorageFields, secretFields } from '../pipe-fields.ts'
+import { Section } from '../section.tsx'
+import { CloudCredentials } from './cloud-credentials.tsx'
+import type { ObjectStorageDraft } from './create-draft.ts'
+import { ChoiceField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
+import { errorOf, SecretInput } from './inputs.tsx'
+
+const { JSONEachRow, CSV, CSVWithNames, TabSeparated, TabSeparatedWithNames, Parquet, Avro } = choiceTexts.format
+const formats = { JSONEachRow, CSV, CSVWithNames, TabSeparated, TabSeparatedWithNames, Parquet, Avro }
+const { IAM_ROLE, IAM_USER } = choiceTexts.objectStorageAuthentication
+const path = ['source', 'objectStorage']
+
+const exampleUrls: Record<ObjectStorageDraft['type'], string> = {
+  s3: 'https://orders.s3.eu-west-1.amazonaws.com/2026/*.json',
+  gcs: 'https://storage.googleapis.com/orders/2026/*.json',
+  dospaces: 'https://orders.fra1.digitaloceanspaces.com/2026/*.json',
+  azureblobstorage: '',
+}
+
+export function ObjectStorageSourceCreate({ value, onChange, error }: PartProps<ObjectStorageDraft>) {
+  const errorAt = (name: string) => errorOf(error, ...path, name)
+  const isAzure = value.type === 'azureblobstorage'
+  return (
+    <>
+      <Section title="Where the files are">
+        <ChoiceField
+          field={objectStorageFields.type}
+          value={value.type}
+          onChange={(type) => onChange({ type })}
+          error={errorAt('type')}
+          choices={choiceTexts.objectStorageType}
+        />
+        {isAzure ? (
+          <SimpleGrid cols={{ base: 1, sm: 2 }}>
+            <TextField
+              field={{ ...objectStorageFields.azureContainerName, about: 'Container of the storage account.' }}
+              value={value.azureContainerName}
+              onChange={(azureContainerName) => onChange({ azureContainerName })}
+              error={errorAt('azureContainerName')}
+              required
+              placeholder="orders"
+            />
+            <TextField
+              field={objectStorageFields.path}
+              value={value.path}
+              onChange={(path) => onChange({ path })}
+              error={errorAt('path')}
+              required
+              placeholder="2026/*.json"
+            />
+          </SimpleGrid>
+        ) : (
+          <TextField
+            field={objectStorageFields.url}
+            value={value.url}
+            onChange={(url) => onChange({ url })}
+            error={errorAt('url')}
+            required
+            placeholder={exampleUrls[value.type]}
+          />
+        )}
+      </Section>
+      <Section title="Authentication" about="Credentials are stored sealed and never shown again.">
+        {isAzure ? (
+          <SecretInput
+            label={secretFields.connectionString.label}
+            about="Of the storage account: name=value parts, separated by semicolons."
+            value={value.connectionString}
+            onChange={(connectionString) => onChange({ connectionString })}
+            error={errorAt('connectionString') ?? errorAt('authentication')}
+            required
+          />
+        ) : (
+          <>
+            <ChoiceField
+              field={objectStorageFields.authentication}
+              value={value.authentication}
+              onChange={(authentication) => onChange({ authentication })}
+              error={errorAt('authentication')}
+              choices={{ IAM_ROLE, IAM_USER, none: 'None (public objects)' }}
+            />
+            <CloudCredentials value={value} onChange={onChange} error={error} path={path} />
+          </>
+        )}
+      </Section>
+      <Section title="What is read">
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          <ChoiceField
+            field={objectStorageFields.format}
+            value={value.format}
+            onChange={(format) => onChange({ format })}
+            error={errorAt('format')}
+            choices={formats}
+          />
+          {value.format.startsWith('CSV') && (
+            <TextField
+              field={{ ...objectStorageFields.delimiter, about: undefined }}
+              value={value.delimiter}
+              onChange={(delimiter) => onChange({ delimiter })}
+              error={errorAt('delimiter')}
+              placeholder=","
+              isExact
+            />
+          )}
+        </SimpleGrid>
+        <SwitchField
+          field={objectStorageFields.isContinuous}
+          value={value.isContinuous}
+          onChange={(isContinuous) => onChange({ isContinuous })}
+          error={errorAt('isContinuous')}
+        />
+        <More
+          label="More about the source"
+          hasError={errorAt('compression') !== undefined || errorAt('queueUrl') !== undefined}
+        >
+          <ChoiceField
+            field={objectStorageFields.compression}
+            value={value.compression}
+            onChange={(compression) => onChange({ compression })}
+            error={errorAt('compression')}
+            choices={choiceTexts.compression}
+          />
+          {value.isContinuous && (
+            <TextField
+              field={{ ...objectStorageFields.queueUrl, about: 'A notification queue that tells of new objects.' }}
+              value={value.queueUrl}
+              onChange={(queueUrl) => onChange({ queueUrl })}
+              error={errorAt('queueUrl')}
+              placeholder="https://sqs.eu-west-1.amazonaws.com/123456789012/orders"
+            />
+          )}
+        </More>
+      </Section>
+    </>
+  )
+}

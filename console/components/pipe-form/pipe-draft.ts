@@ -1,0 +1,121 @@
+// What a person entered into the form that changes a pipe, apart from what the pipe is.
+import type { Column, FieldMapping, Pipe, PipeSettings, TableMappingToAdd } from '../../../src/client/shapes.ts'
+import type { PipeKind } from '../pipe-fields.ts'
+
+export type SecretName =
+  | 'username'
+  | 'password'
+  | 'accessKeyId'
+  | 'secretKey'
+  | 'certificate'
+  | 'privateKey'
+  | 'connectionString'
+
+export type SecretGroup = 'credentials' | 'accessKey' | 'connectionString'
+
+export interface TableName {
+  sourceSchemaName: string
+  sourceTable: string
+}
+
+/** A field that is not there was not touched: it is what the pipe has, also after somebody else changed the pipe. */
+export interface PipeDraft {
+  name?: string
+  columns?: Column[]
+  fieldMappings?: FieldMapping[]
+  /** Null: the default. */
+  settings?: { [Name in keyof PipeSettings]?: number | boolean | null }
+  source?: SourceDraft
+}
+
+/** Of all kinds; a pipe uses those of its own. An empty text clears the field where the API allows it. */
+export interface SourceDraft {
+  authentication?: string
+  caCertificate?: string
+  iamRole?: string
+  azureContainerName?: string
+  path?: string
+  host?: string
+  database?: string
+  /** Null: nothing is entered. */
+  port?: number | null
+  reversePrivateEndpointIds?: string[]
+  pullBatchSize?: number | null
+  syncIntervalSeconds?: number | null
+  /** What was typed; what is empty stays as it is stored. */
+  secrets?: { [Name in SecretName]?: string }
+  forgottenSecrets?: SecretGroup[]
+  removedTables?: TableName[]
+  addedTables?: TableMappingToAdd[]
+}
+
+export const postgresNumberDefaults = { pullBatchSize: 100_000, syncIntervalSeconds: 60 }
+
+export function kindOf({ source }: Pick<Pipe, 'source'>): PipeKind {
+  return (['kafka', 'kinesis', 'objectStorage', 'postgres'] as const).find((kind) => source[kind])!
+}
+
+/** The authentication that the form shows; an empty text when there is none. */
+export function chosenAuthentication(pipe: Pick<Pipe, 'source'>, draft: PipeDraft): string {
+  return draft.source?.authentication ?? presentAuthentication(pipe)
+}
+
+function presentAuthentication({ source }: Pick<Pipe, 'source'>): string {
+  const { authentication = '' } = source.kafka ?? source.kinesis ?? source.objectStorage ?? {}
+  return authentication
+}
+
+const login: SecretName[] = ['username', 'password']
+const userKey: SecretName[] = ['accessKeyId', 'secretKey']
+
+/** The secrets that go with an authentication, and the field that takes them. Others are not asked for. */
+export function neededSecrets(
+  { source }: Pick<Pipe, 'source'>,
+  authentication: string,
+): { group: SecretGroup; names: SecretName[] } | undefined {
+  if (source.postgres) return { group: 'credentials', names: login }
+  if (source.objectStorage?.type === 'azureblobstorage') {
+    return { group: 'connectionString', names: ['connectionString'] }
+  }
+  if (authentication === 'IAM_ROLE' || authentication === '') return undefined
+  if (!source.kafka) {
+    return authentication === 'IAM_USER' ? { group: 'accessKey', names: userKey } : undefined
+  }
+  if (authentication === 'IAM_USER') return { group: 'credentials', names: userKey }
+  if (authentication === 'MUTUAL_TLS') return { group: 'credentials', names: ['certificate', 'privateKey'] }
+  const isAzure = source.kafka.type === 'azureeventhub'
+  return { group: 'credentials', names: isAzure ? [...login, 'connectionString'] : login }
+}
+
+/** Stored secrets that the authentication has no use for, and that can be forgotten. */
+export function forgettableSecrets(pipe: Pick<Pipe, 'source'>, authentication: string): SecretGroup[] {
+  const { kafka, kinesis, objectStorage } = pipe.source
+  const groups: SecretGroup[] = kafka ? ['credentials'] : kinesis ? ['accessKey'] : []
+  if (objectStorage) {
+    groups.push('accessKey')
+    if (objectStorage.connectionString !== undefined) groups.push('connectionString')
+  }
+  const used = neededSecrets(pipe, authentication)?.group
+  return groups.filter((group) => group !== used)
+}
+
+/** Fields that cannot be empty, and are. */
+export function missingFields(draft: PipeDraft): ('name' | 'host' | 'port' | 'database')[] {
+  const { host, port, database } = draft.source ?? {}
+  const empty = {
+    name: draft.name?.trim() === '',
+    host: host?.trim() === '',
+    port: port === null,
+    database: database === '',
+  }
+  return (['name', 'host', 'port', 'database'] as const).filter((field) => empty[field])
+}
+
+/** Whether somebody typed something that the patch does not tell. */
+export function hasTypedSecrets({ source }: PipeDraft): boolean {
+  return Object.values(source?.secrets ?? {}).some((secret) => secret !== '')
+}
+
+export function isSameTable(one: TableName, other: TableName): boolean {
+  return one.sourceSchemaName === other.sourceSchemaName && one.sourceTable === other.sourceTable
+}

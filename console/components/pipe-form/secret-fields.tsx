@@ -1,0 +1,74 @@
+import { SimpleGrid } from '@mantine/core'
+import { type FieldText, secretFields } from '../pipe-fields.ts'
+import { TextField } from './fields.tsx'
+import { errorOf, type FormError, PemInput, SecretInput } from './inputs.tsx'
+
+export type SecretName = keyof typeof secretFields
+
+/** The secrets of one group, such as `credentials` or `accessKey`. */
+export function SecretFields<Name extends SecretName>({
+  names,
+  value,
+  onChange,
+  error,
+  path,
+  required = false,
+  labelPrefix,
+}: {
+  names: Name[]
+  value: Record<Name, string>
+  onChange: (changed: Partial<Record<Name, string>>) => void
+  error: FormError
+  /** Where the group is in the body. */
+  path: string[]
+  required?: boolean
+  /** Tells the secrets of one group from those of another: "Registry" makes "Registry password". */
+  labelPrefix?: string
+}) {
+  // The API names missing parts at the group: that is shown at the first part that is empty.
+  const firstEmpty = names.find((name) => value[name] === '') ?? names[0]
+  const isWide = (name: Name): boolean => ['certificate', 'privateKey', 'connectionString'].includes(name)
+  const input = (name: Name) => (
+    <OneSecret
+      key={name}
+      name={name}
+      labelPrefix={labelPrefix}
+      value={value[name]}
+      onChange={(secret) => onChange({ [name]: secret } as Partial<Record<Name, string>>)}
+      error={errorOf(error, ...path, name) ?? (name === firstEmpty ? errorOf(error, ...path) : undefined)}
+      required={required}
+    />
+  )
+  const narrowNames = names.filter((name) => !isWide(name))
+  return (
+    <>
+      {names.filter(isWide).map(input)}
+      {narrowNames.length > 0 && <SimpleGrid cols={{ base: 1, sm: 2 }}>{narrowNames.map(input)}</SimpleGrid>}
+    </>
+  )
+}
+
+function OneSecret({
+  name,
+  labelPrefix,
+  ...props
+}: {
+  name: SecretName
+  labelPrefix: string | undefined
+  value: string
+  onChange: (secret: string) => void
+  error: string | undefined
+  required: boolean
+}) {
+  const text: FieldText = secretFields[name]
+  const label = labelPrefix ? `${labelPrefix} ${text.label.toLowerCase()}` : text.label
+  switch (name) {
+    case 'username':
+    case 'accessKeyId':
+      return <TextField field={{ ...text, label }} {...props} />
+    case 'certificate':
+      return <PemInput label={label} about={text.about} {...props} />
+    default:
+      return <SecretInput label={label} about={text.about} isMultiline={name === 'privateKey'} {...props} />
+  }
+}

@@ -1,0 +1,30 @@
+import { Stack } from '@mantine/core'
+import { ColumnsEditor } from '../components/pipe-form/columns-editor.tsx'
+import { FieldMappingsEditor } from '../components/pipe-form/field-mappings-editor.tsx'
+import { kindOf } from '../components/pipe-form/pipe-draft.ts'
+import { Section } from '../components/section.tsx'
+import type { PipePart } from './edit-pipe-form.tsx'
+
+/** The columns of the table, and what fills them. */
+export function EditPipeDestination({ pipe, draft, edit, error }: PipePart) {
+  const { columns = pipe.destination.columns, fieldMappings = pipe.fieldMappings } = draft
+  const isTableless = kindOf(pipe) === 'postgres' && pipe.destination.table === undefined
+  // Its table mappings say where the data goes: the API takes no columns here, and so no field mappings.
+  if (isTableless && columns.length === 0 && fieldMappings.length === 0) return null
+  return (
+    <Section
+      title="Destination"
+      about="The table itself is chosen when a pipe is created. A new list replaces the old one as a whole."
+    >
+      <Stack gap="lg">
+        <ColumnsEditor value={columns} onChange={(changed) => edit({ columns: changed })} error={error} />
+        <FieldMappingsEditor
+          value={fieldMappings}
+          onChange={(changed) => edit({ fieldMappings: changed })}
+          columnNames={columns.map(({ name }) => name)}
+          error={error}
+        />
+      </Stack>
+    </Section>
+  )
+}

@@ -1,0 +1,166 @@
+// Changing a pipe: what was typed is kept apart from what was read, shown as the exact patch, and sent with the version that
+// it is a change of.
+import { Alert, Stack, Text, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import type { Answer } from '../../src/client/caller.ts'
+import type { Pipe } from '../../src/client/shapes.ts'
+import { useChange } from '../api/change.ts'
+import type { ApiCall } from '../api/client.ts'
+import { pipeQuery } from '../api/queries.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { settingFields } from '../components/pipe-fields.ts'
+import { columnsPath } from '../components/pipe-form/columns-editor.tsx'
+import { fieldMappingsPath } from '../components/pipe-form/field-mappings-editor.tsx'
+import { errorOf, type FormError, pointersBelow } from '../components/pipe-form/inputs.tsx'
+import { patchOf } from '../components/pipe-form/patch.ts'
+import { changesOf } from '../components/pipe-form/patch-changes.ts'
+import { hasTypedSecrets, kindOf, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
+import { Section } from '../components/section.tsx'
+import { ChangePane } from './edit-pipe-change-pane.tsx'
+import { EditPipeDestination } from './edit-pipe-destination.tsx'
+import { LeavingQuestion } from './edit-pipe-leaving-question.tsx'
+import { EditPipeSettings } from './edit-pipe-settings.tsx'
+import { EditPipeSource } from './edit-pipe-source.tsx'
+
+/** What every part of the form is given. */
+export interface PipePart {
+  pipe: Pipe
+  draft: PipeDraft
+  /** Takes the fields that change. */
+  edit: (change: Partial<PipeDraft>) => void
+  error: FormError
+}
+
+const missingTexts = {
+  name: 'The pipe needs a name',
+  host: 'The host is needed',
+  port: 'The port is needed',
+  database: 'The database is needed',
+}
+
+export function EditPipeForm({ organizationId, live }: { organizationId: string; live: Answer<Pipe> }) {
+  const isAdmin = useIsAdmin(organizationId)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const [draft, setDraft] = useState<PipeDraft>({})
+  // What the draft is a change of. Follows what is read as long as nothing is changed, then stays.
+  const [base, setBase] = useState(live)
+  const [bothChanged, setBothChanged] = useState<string[]>([])
+  const isSaved = useRef(false)
+  const form = useRef<HTMLFormElement>(null)
+  const pipe = base.result
+  const patch = patchOf(pipe, draft)
+  const isChanged = patch !== undefined || hasTypedSecrets(draft)
+  if (base !== live && !isChanged) {
+    setBase(live)
+    setDraft({})
+  }
+  const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
+  const openPipe = () => navigate({ to: '/o/$organizationId/services/$serviceId/pipes/$pipeId', params: { ...params } })
+  const call: ApiCall<Pipe> = (api) => api.updatePipe(params, patch ?? {}, { ifMatch: base.etag })
+  const change = useChange<Pipe>({
+    organizationId,
+    onDone: async (answer) => {
+      isSaved.current = true
+      queries.setQueryData(pipeQuery(organizationId, pipe.serviceId, pipe.id).queryKey, answer)
+      await openPipe()
+    },
+  })
+  const { error } = change
+  useEffect(() => {
+    if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [error])
+  const isOutdated =
+    error?.code === 'version_mismatch' ||
+    (isChanged && live.etag !== base.etag && !isSaved.current && !change.isSending)
+  const rebase = async (): Promise<void> => {
+    const query = pipeQuery(organizationId, pipe.serviceId, pipe.id)
+    const fresh = await queries.fetchQuery({ ...query, staleTime: 0 })
+    // Where the same change would have another effect now, both have changed the same.
+    const before = new Map(
+      changesOf(pipe, patchOf(pipe, draft) ?? {}).map(({ field, from }) => [field, JSON.stringify(from)]),
+    )
+    const after = changesOf(fresh.result, patchOf(fresh.result, draft) ?? {})
+    setBothChanged(
+      after
+        .filter(({ field, from }) => before.has(field) && before.get(field) !== JSON.stringify(from))
+        .map(({ field }) => field),
+    )
+    setBase(fresh)
+    change.reset()
+  }
+  const edit = (part: Partial<PipeDraft>): void => setDraft((present) => ({ ...present, ...part }))
+  const missing = missingFields(draft)[0]
+  const reason = !isAdmin
+    ? 'Only admins can change a pipe.'
+    : isOutdated
+      ? 'Load the new version first.'
+      : missing
+        ? `${missingTexts[missing]}.`
+        : patch
+          ? undefined
+          : 'Nothing is changed yet'
+  const part: PipePart = { pipe, draft, edit, error }
+  const kind = kindOf(pipe)
+  const shownFields = [
+    'name',
+    ...pointersBelow(error, 'source', kind),
+    ...pointersBelow(error, ...columnsPath),
+    ...pointersBelow(error, ...fieldMappingsPath),
+    ...Object.keys(settingFields).map((setting) => `settings/${setting}`),
+  ]
+  return (
+    <form
+      ref={form}
+      className="edit-pipe"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (reason !== undefined || change.isSending) return
+        setBothChanged([])
+        void change.send(call)
+      }}
+    >
+      <Stack gap="lg" className="edit-pipe-fields">
+        {!isAdmin && (
+          <Alert color="gray" variant="light" title="You can look, but not change">
+            <Text size="sm">Only admins can change a pipe. You are a developer of this organization.</Text>
+          </Alert>
+        )}
+        <fieldset disabled={!isAdmin || change.isSending} className="plain-fieldset">
+          <legend className="visually-hidden">Fields of the pipe</legend>
+          <Stack gap="lg">
+            <Section title="Pipe">
+              <TextInput
+                label="Name"
+                value={draft.name ?? pipe.name}
+                onChange={({ currentTarget: { value } }) => edit({ name: value })}
+                error={errorOf(error, 'name')}
+                autoComplete="off"
+              />
+            </Section>
+            <EditPipeSource {...part} />
+            <EditPipeDestination {...part} />
+            <EditPipeSettings {...part} />
+          </Stack>
+        </fieldset>
+      </Stack>
+      <ChangePane
+        pipe={pipe}
+        patch={patch}
+        call={call}
+        reason={reason}
+        isSending={change.isSending}
+        error={error}
+        shownFields={shownFields}
+        isOutdated={isOutdated}
+        bothChanged={bothChanged}
+        onRebase={rebase}
+        onCancel={() => void openPipe()}
+      />
+      <LeavingQuestion isAsked={() => isChanged && !isSaved.current} />
+    </form>
+  )
+}

@@ -1,0 +1,47 @@
+import { Code, SimpleGrid, Text } from '@mantine/core'
+import { EditedValue } from '../components/field-table.tsx'
+import { noEffectYet, settingFields } from '../components/pipe-fields.ts'
+import { errorOf } from '../components/pipe-form/inputs.tsx'
+import { Section } from '../components/section.tsx'
+import type { PipePart } from './edit-pipe-form.tsx'
+
+type SettingName = keyof typeof settingFields
+
+/** How the pipe reads and inserts. An empty number is the default. */
+export function EditPipeSettings({ pipe, draft, edit, error }: PipePart) {
+  const { settings = {} } = draft
+  return (
+    <Section
+      title="Settings"
+      about={`How the pipe reads and inserts. A number that is left empty gets its default. ${noEffectYet}`}
+    >
+      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="lg" verticalSpacing="lg">
+        {(Object.keys(settingFields) as SettingName[]).map((name) => {
+          const typed = settings[name]
+          return (
+            <div key={name} className="edit-pipe-setting">
+              <div>
+                <Text size="sm" fw={600}>
+                  {settingFields[name].label}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {settingFields[name].about}
+                </Text>
+                <Code fz="xs" className="wrapping-code">
+                  {name}
+                </Code>
+              </div>
+              <EditedValue
+                name={name}
+                field={settingFields[name]}
+                value={typed === undefined ? pipe.settings[name] : typed}
+                error={errorOf(error, 'settings', name)}
+                onChange={(value) => edit({ settings: { ...settings, [name]: value } })}
+              />
+            </div>
+          )
+        })}
+      </SimpleGrid>
+    </Section>
+  )
+}

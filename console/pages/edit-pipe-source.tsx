@@ -1,0 +1,180 @@
+// The fields of a source that an update can change; those of one kind each.
+import { Select, Stack, Text, TextInput } from '@mantine/core'
+import {
+  choiceTexts,
+  type FieldText,
+  kafkaFields,
+  kinds,
+  kinesisFields,
+  objectStorageFields,
+  type PipeKind,
+} from '../components/pipe-fields.ts'
+import { errorOf, PemInput, TextListInput } from '../components/pipe-form/inputs.tsx'
+import { chosenAuthentication, kindOf, type SourceDraft } from '../components/pipe-form/pipe-draft.ts'
+import { Section } from '../components/section.tsx'
+import type { PipePart } from './edit-pipe-form.tsx'
+import { EditPipePostgres } from './edit-pipe-postgres.tsx'
+import { EditPipeSecrets, ForgetSecrets } from './edit-pipe-secrets.tsx'
+
+export interface SourcePart extends PipePart {
+  kind: PipeKind
+  typed: SourceDraft
+  editSource: (change: SourceDraft) => void
+}
+
+const fixedParts: Record<PipeKind, string> = {
+  kafka: 'Provider, brokers, topics, format, consumer group and schema registry',
+  kinesis: 'Stream, region, format and where reading begins',
+  objectStorage: 'Provider, URL, format, compression and queue',
+  postgres: 'Replication mode, publication and slot',
+}
+
+export function EditPipeSource(part: PipePart) {
+  const { pipe, draft, edit } = part
+  const kind = kindOf(pipe)
+  const typed = draft.source ?? {}
+  const source: SourcePart = {
+    ...part,
+    kind,
+    typed,
+    editSource: (change) => edit({ source: { ...typed, ...change } }),
+  }
+  return (
+    <Section
+      title={`Source: ${kinds[kind].label}`}
+      about={`${fixedParts[kind]} are chosen when a pipe is created, and stay.`}
+    >
+      {kind === 'kafka' && <Kafka {...source} />}
+      {kind === 'kinesis' && <Kinesis {...source} />}
+      {kind === 'objectStorage' && <ObjectStorage {...source} />}
+      {kind === 'postgres' && <EditPipePostgres {...source} />}
+    </Section>
+  )
+}
+
+function Kafka(part: SourcePart) {
+  const { pipe, typed, editSource, error } = part
+  const present = pipe.source.kafka!
+  const { caCertificate = present.caCertificate ?? '', reversePrivateEndpointIds } = typed
+  return (
+    <Stack gap="md">
+      <Authentication {...part} field={kafkaFields.authentication} choices={choiceTexts.kafkaAuthentication} />
+      <EditPipeSecrets {...part} />
+      <ClearableText {...part} name="iamRole" field={kafkaFields.iamRole} present={present.iamRole} />
+      <ForgetSecrets {...part} />
+      <PemInput
+        label={kafkaFields.caCertificate.label}
+        about={`${kafkaFields.caCertificate.about} Empty: none.`}
+        value={caCertificate}
+        onChange={(text) => editSource({ caCertificate: text })}
+        error={errorOf(error, 'source', 'kafka', 'caCertificate')}
+      />
+      <TextListInput
+        label={kafkaFields.reversePrivateEndpointIds.label}
+        about={kafkaFields.reversePrivateEndpointIds.about}
+        value={reversePrivateEndpointIds ?? present.reversePrivateEndpointIds ?? []}
+        onChange={(ids) => editSource({ reversePrivateEndpointIds: ids })}
+        error={error}
+        path={['source', 'kafka', 'reversePrivateEndpointIds']}
+      />
+    </Stack>
+  )
+}
+
+function Kinesis(part: SourcePart) {
+  const present = part.pipe.source.kinesis!
+  const { IAM_ROLE, IAM_USER } = choiceTexts.kafkaAuthentication
+  return (
+    <Stack gap="md">
+      <Authentication {...part} field={kinesisFields.authentication} choices={{ IAM_ROLE, IAM_USER }} />
+      <EditPipeSecrets {...part} />
+      <ClearableText {...part} name="iamRole" field={kinesisFields.iamRole} present={present.iamRole} />
+      <ForgetSecrets {...part} />
+    </Stack>
+  )
+}
+
+function ObjectStorage(part: SourcePart) {
+  const present = part.pipe.source.objectStorage!
+  const isAzure = present.type === 'azureblobstorage'
+  const { IAM_ROLE, IAM_USER, CONNECTION_STRING } = choiceTexts.objectStorageAuthentication
+  const choices = {
+    ...(isAzure ? { CONNECTION_STRING } : { IAM_ROLE, IAM_USER }),
+    ...(present.authentication
+      ? { [present.authentication]: choiceTexts.objectStorageAuthentication[present.authentication] }
+      : {}),
+    '': 'None: the objects are public',
+  }
+  const provider = choiceTexts.objectStorageType[present.type]
+  const container = (
+    <>
+      <ClearableText
+        {...part}
+        name="azureContainerName"
+        field={objectStorageFields.azureContainerName}
+        present={present.azureContainerName}
+      />
+      <ClearableText {...part} name="path" field={objectStorageFields.path} present={present.path} />
+    </>
+  )
+  const iamRole = (
+    <ClearableText {...part} name="iamRole" field={objectStorageFields.iamRole} present={present.iamRole} />
+  )
+  return (
+    <Stack gap="md">
+      <Authentication {...part} field={objectStorageFields.authentication} choices={choices} />
+      <EditPipeSecrets {...part} />
+      {isAzure ? container : iamRole}
+      <Text size="sm" c="dimmed">
+        {provider} does not use what follows. It is kept with the pipe, and can be cleared.
+      </Text>
+      {isAzure ? iamRole : container}
+      <ForgetSecrets {...part} />
+    </Stack>
+  )
+}
+
+function Authentication({
+  pipe,
+  draft,
+  kind,
+  editSource,
+  error,
+  field,
+  choices,
+}: SourcePart & { field: FieldText; choices: Record<string, string> }) {
+  return (
+    <Select
+      label={field.label}
+      description={field.about}
+      data={Object.entries(choices).map(([value, label]) => ({ value, label }))}
+      value={chosenAuthentication(pipe, draft)}
+      allowDeselect={false}
+      onChange={(authentication) => editSource({ authentication: authentication ?? '' })}
+      error={errorOf(error, 'source', kind, 'authentication')}
+    />
+  )
+}
+
+/** A text that may be empty: then the pipe has none. */
+function ClearableText({
+  kind,
+  typed,
+  editSource,
+  error,
+  name,
+  field,
+  present = '',
+}: SourcePart & { name: 'iamRole' | 'azureContainerName' | 'path'; field: FieldText; present: string | undefined }) {
+  return (
+    <TextInput
+      label={field.label}
+      description={field.about}
+      value={typed[name] ?? present}
+      onChange={({ currentTarget: { value } }) => editSource({ [name]: value })}
+      error={errorOf(error, 'source', kind, name)}
+      autoComplete="off"
+      spellCheck={false}
+    />
+  )
+}

@@ -1,0 +1,162 @@
+// A new pipe, step by step. What was entered stays while people go back and forth, and is sent as one request at the end.
+import { Alert, Button, Group, Stack, Stepper, Text } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import type { Pipe, Service } from '../../src/client/shapes.ts'
+import { useChange } from '../api/change.ts'
+import type { ApiCall } from '../api/client.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { ChangeBar } from '../components/change-bar.tsx'
+import { kindNames } from '../components/pipe-fields.ts'
+import { createBody } from '../components/pipe-form/create-body.ts'
+import { emptyDraft, type PipeDraft } from '../components/pipe-form/create-draft.ts'
+import { missingIn, type Step, stepLabels, stepOfPointer, steps } from '../components/pipe-form/steps.ts'
+import { LeaveQuestion } from './new-pipe-leave.tsx'
+import { Refusal } from './new-pipe-refusal.tsx'
+import { StepContent } from './new-pipe-step.tsx'
+
+function useFirstDraft(services: Service[]): PipeDraft {
+  const { service, kind } = useSearch({ from: '/signed-in/o/$organizationId/pipes/new' })
+  const known = services.find(({ id }) => id === service) ?? (services.length === 1 ? services[0] : undefined)
+  return { ...emptyDraft, serviceId: known?.id ?? '', kind: kindNames.find((name) => name === kind) }
+}
+
+/** Whether something would be lost; service and kind are chosen again in a moment. */
+function hasInput(draft: PipeDraft): boolean {
+  const { serviceId, kind } = draft
+  return JSON.stringify(draft) !== JSON.stringify({ ...emptyDraft, serviceId, kind })
+}
+
+export function NewPipeForm({ organizationId, services }: { organizationId: string; services: Service[] }) {
+  const isAdmin = useIsAdmin(organizationId)
+  const navigate = useNavigate()
+  const firstDraft = useFirstDraft(services)
+  const [draft, setDraft] = useState(firstDraft)
+  const [step, setStep] = useState<Step>(() => (missingIn('start', draft).length === 0 ? 'source' : 'start'))
+  const isCreated = useRef(false)
+  const body = createBody(draft)
+  const call: ApiCall<Pipe> = (api) => api.createPipe({ organizationId, serviceId: draft.serviceId }, body)
+  const change = useChange<Pipe>({
+    organizationId,
+    onDone: async ({ result }) => {
+      isCreated.current = true
+      await navigate({
+        to: '/o/$organizationId/services/$serviceId/pipes/$pipeId',
+        params: { organizationId, serviceId: result.serviceId, pipeId: result.id },
+      })
+    },
+  })
+  const content = useStepFocus(step, change.error)
+  useEffect(() => {
+    const wrongSteps = (change.error?.errors ?? []).map(({ pointer }) => stepOfPointer(pointer))
+    const firstWrong = steps.find((name) => wrongSteps.includes(name))
+    if (firstWrong) setStep(firstWrong)
+  }, [change.error])
+
+  const index = steps.indexOf(step)
+  const missing = missingIn(step, draft)
+  const firstIncomplete = steps.findIndex((name) => missingIn(name, draft).length > 0)
+  const isReachable = (at: number): boolean => firstIncomplete < 0 || at <= firstIncomplete
+  const isComplete = firstIncomplete < 0
+  const goOn = (): void => {
+    if (step !== 'review') {
+      if (missing.length === 0) setStep(steps[index + 1]!)
+    } else if (isAdmin && isComplete && !change.isSending) void change.send(call)
+  }
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        goOn()
+      }}
+    >
+      <Stack gap="lg" maw={860}>
+        {!isAdmin && (
+          <Alert color="gray" variant="light">
+            Only admins can create pipes. You can fill in the form to see the request that an admin would send.
+          </Alert>
+        )}
+        <Stepper active={index} onStepClick={(at) => setStep(steps[at]!)} size="sm" wrap={false} className="pipe-steps">
+          {steps.map((name, at) => (
+            <Stepper.Step
+              key={name}
+              label={stepLabels[name]}
+              allowStepSelect={isReachable(at)}
+              disabled={!isReachable(at)}
+              aria-current={name === step ? 'step' : undefined}
+            />
+          ))}
+        </Stepper>
+        <Text size="sm" fw={600} hiddenFrom="sm" aria-hidden>
+          {stepTitle(step)}
+        </Text>
+        <Refusal error={change.error} step={step} onStep={setStep} />
+        <Stack gap="lg" ref={content} tabIndex={-1} className="step-content" role="group" aria-label={stepTitle(step)}>
+          <StepContent
+            step={step}
+            draft={draft}
+            body={body}
+            services={services}
+            error={change.error}
+            onChange={(changed) => {
+              // What the API said about another kind of source is no longer about anything.
+              if (changed.kind) change.reset()
+              setDraft((latest) => ({ ...latest, ...changed }))
+            }}
+          />
+        </Stack>
+        <Group gap="sm">
+          {index > 0 && (
+            <Button variant="default" onClick={() => setStep(steps[index - 1]!)} disabled={change.isSending}>
+              Back
+            </Button>
+          )}
+          {step === 'review' ? (
+            <ChangeBar
+              call={call}
+              label="Create the pipe"
+              isSubmit
+              isSending={change.isSending}
+              disabled={!isAdmin || !isComplete}
+              disabledReason={isAdmin ? neededText(missing) : 'Only admins can create pipes.'}
+            />
+          ) : (
+            <>
+              <Button type="submit" disabled={missing.length > 0}>
+                Next: {stepLabels[steps[index + 1]!].toLowerCase()}
+              </Button>
+              {missing.length > 0 && (
+                <Text size="sm" c="dimmed">
+                  {neededText(missing)}
+                </Text>
+              )}
+            </>
+          )}
+        </Group>
+      </Stack>
+      <LeaveQuestion isAsked={() => !isCreated.current && hasInput(draft)} />
+    </form>
+  )
+}
+
+const stepTitle = (step: Step): string => `Step ${steps.indexOf(step) + 1} of ${steps.length}: ${stepLabels[step]}`
+
+const neededText = (missing: string[]): string => `Still needed: ${missing.join(', ')}.`
+
+/** The keyboard and screen readers follow to the step, or to what is wrong in it. */
+function useStepFocus(step: Step, error: unknown) {
+  const content = useRef<HTMLDivElement>(null)
+  const shown = useRef({ step, error })
+  useEffect(() => {
+    if (shown.current.step === step && shown.current.error === error) return
+    shown.current = { step, error }
+    const wrong = error ? content.current?.querySelector<HTMLElement>('[aria-invalid="true"]') : undefined
+    if (wrong) wrong.focus()
+    else {
+      content.current?.focus({ preventScroll: true })
+      window.scrollTo({ top: 0 })
+    }
+  }, [step, error])
+  return content
+}
