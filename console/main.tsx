@@ -35,7 +35,12 @@ const queries = new QueryClient({
 })
 const router = makeRouter(queries)
 
-createRoot(document.getElementById('root')!).render(
+createRoot(document.getElementById('root')!, {
+  // What the API refused is told by the page itself; everything else is a defect.
+  onCaughtError: (error) => {
+    if (!(error instanceof PenstockError)) console.error(error)
+  },
+}).render(
   <StrictMode>
     <MantineProvider
       theme={theme}

@@ -21,7 +21,9 @@ CREATE TABLE sessions (
   -- Whatever happens, it ends then.
   expire_at text NOT NULL,
   address text NOT NULL,
-  user_agent text NOT NULL
+  user_agent text NOT NULL,
+  -- Begun by a sign-in link: at first the password can be replaced without knowing it.
+  is_by_link integer NOT NULL CHECK (is_by_link IN (0, 1))
 ) /* sqlite: WITHOUT ROWID */;
 
 CREATE INDEX sessions_of_user ON sessions (user_id);

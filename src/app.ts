@@ -114,7 +114,8 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
   const surroundings = { sql: reader, vault, settings: config.operations }
   const { publicUrl } = config.operations
-  const guard = new SessionGuard({ publicUrl, lifetimeSeconds: longestDays * 86_400 })
+  const isOnlyOrigin = config.hasPublicUrl
+  const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
   const checker = openChecker(config, database, vault, log)
   const server = buildServer({
     operations,
@@ -368,7 +369,7 @@ async function listen(server: FastifyInstance, config: Config): Promise<string> 
   if (!isLoopback && !config.tlsInFront) {
     throw new StartError(
       `PENSTOCK_HOST=${config.host} can be reached from other machines, and API keys would cross the network in the clear. ` +
-        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true, or listen on 127.0.0.1.',
+        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL, or listen on 127.0.0.1.',
     )
   }
   try {

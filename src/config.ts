@@ -20,6 +20,8 @@ export interface Config {
   trustedProxies: string[]
   /** The operator says that a proxy in front of Penstock speaks TLS. */
   tlsInFront: boolean
+  /** The operator says by which address people reach Penstock; otherwise `operations.publicUrl` is only a guess. */
+  hasPublicUrl: boolean
   /** Engines and sources on this very machine may be connected to. */
   allowLoopback: boolean
   /** The engines of services are asked periodically whether they run. */
@@ -86,9 +88,21 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   if (!trustedProxies.every(isIpRange)) refuse('PENSTOCK_TRUSTED_PROXIES', 'addresses or ranges such as 10.0.0.0/8')
 
   const host = read('PENSTOCK_HOST') ?? '127.0.0.1'
-  const publicUrl = read('PENSTOCK_PUBLIC_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  if (!/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(publicUrl)) {
-    refuse('PENSTOCK_PUBLIC_URL', 'the address by which people reach Penstock, such as https://penstock.example.com')
+  const ownUrl = originOf(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  if (!ownUrl) refuse('PENSTOCK_HOST', 'an address or a name of this machine')
+  const givenUrl = read('PENSTOCK_PUBLIC_URL')
+  const publicUrl = givenUrl === undefined ? ownUrl : originOf(givenUrl)
+  if (!publicUrl) {
+    refuse(
+      'PENSTOCK_PUBLIC_URL',
+      'the address by which people reach Penstock, without a path (the console is at /console of it), such as https://penstock.example.com',
+    )
+  }
+  if (tlsInFront === 'true' && (givenUrl === undefined || !publicUrl!.startsWith('https:'))) {
+    throw new StartError(
+      'PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_PUBLIC_URL with the https address of the proxy, such as https://penstock.example.com: ' +
+        'with it the cookies of sessions are kept to TLS.',
+    )
   }
   const services = readEndpointServices(read('PENSTOCK_PRIVATE_ENDPOINT_SERVICES') ?? '')
   if (!services) {
@@ -110,15 +124,23 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     rateLimit: rate ? { requests: Number(rate[1]), windowSeconds: Number(rate[2]) } : undefined,
     trustedProxies,
     tlsInFront: tlsInFront === 'true',
+    hasPublicUrl: givenUrl !== undefined,
     allowLoopback: allowLoopback === 'true',
     serviceChecks: true,
     oidc,
     operations: {
-      publicUrl: publicUrl.replace(/\/$/, ''),
+      publicUrl: publicUrl!,
       privateEndpointServices: services!,
       ...(oidc ? { oidc: { name: oidc.name } } : {}),
     },
   }
+}
+
+/** Scheme, host and port of an address that has nothing else; undefined for any other text. */
+function originOf(text: string): string | undefined {
+  // URL mends much of what is wrong; what must not be there is looked for in the text.
+  if (!/^https?:\/\/[^\s/?#@\\]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text).origin
 }
 
 /** Undefined when people do not sign in with an OpenID provider. */

@@ -199,15 +199,28 @@ describe('the commands', () => {
       await refuses(create('--admin-email', 'ada@acme.example'), settings, /^This Penstock has not been set up yet/)
       const first = await run(initArguments, settings)
       const adaId = /Admin user +(\S+)/.exec(first.printed)![1]
-      const known = await run(create('--admin-email', 'ADA@acme.example'), settings)
+      await refuses(
+        create('--admin-email', 'ADA@acme.example', '--admin-name', 'Ada'),
+        settings,
+        /^"ada@acme\.example" is the account of "Ada", here since \d{4}-\d\d-\d\d, a member of "Acme"\. .*--existing-account/,
+      )
+      const known = await run(create('--admin-email', 'ADA@acme.example', '--existing-account'), settings)
       assert.equal(known.code, 0, known.error)
       assert.equal(/Admin user +(\S+)/.exec(known.printed)![1], adaId)
-      assert.match(known.printed, /^Organization \S+\n[^]*Key secret +pst_\w+[^]*Sign in at +http\S+#lnk_\w{43} /)
+      assert.match(known.printed, /^Organization \S+\n[\s\S]*Key secret +pst_\w+[\s\S]*Sign in at +http\S+#lnk_\w{43} /)
       assert.notEqual(/Organization (\S+)/.exec(known.printed)![1], /Organization (\S+)/.exec(first.printed)![1])
-      await refuses(create('--admin-email', 'noor@acme.example'), settings, /^Nobody here has the email address "noor@/)
+      for (const more of [[], ['--admin-name', 'Noor', '--existing-account']]) {
+        const args = create('--admin-email', 'noor@acme.example', ...more)
+        await refuses(args, settings, /^Nobody here has the email address "noor@/)
+      }
       const fresh = await run(create('--admin-email', 'noor@acme.example', '--admin-name', 'Noor'), settings)
       assert.equal(fresh.code, 0, fresh.error)
       assert.notEqual(/Admin user +(\S+)/.exec(fresh.printed)![1], adaId)
+      await refuses(
+        create('--admin-email', 'ada@acme.example'),
+        settings,
+        /is the account of "Ada", .*, a member of "Acme", "Acme Labs"\. /,
+      )
       await refuses(create('--admin-email', 'noor'), settings, /^"noor" is not an email address/)
     })
 
@@ -218,7 +231,11 @@ describe('the commands', () => {
     it('listen beyond loopback only behind TLS', async () => {
       const data = join(folder, 'open')
       await run(initArguments, { PENSTOCK_DATA: data })
-      await refuses(['start'], { PENSTOCK_DATA: data, PENSTOCK_HOST: '0.0.0.0' }, /PENSTOCK_TLS_IN_FRONT=true/)
+      await refuses(
+        ['start'],
+        { PENSTOCK_DATA: data, PENSTOCK_HOST: '0.0.0.0' },
+        /PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL/,
+      )
     })
   })
 
@@ -234,6 +251,37 @@ describe('the commands', () => {
       ['a rate limit without a unit', { PENSTOCK_RATE_LIMIT: '100' }, /^PENSTOCK_RATE_LIMIT must be/],
       ['a proxy that is no address', { PENSTOCK_TRUSTED_PROXIES: 'proxy' }, /^PENSTOCK_TRUSTED_PROXIES must be/],
       ['a yes that is not true', { PENSTOCK_ALLOW_LOOPBACK: 'yes' }, /^PENSTOCK_ALLOW_LOOPBACK must be true or false/],
+      [
+        'a public address with a path',
+        { PENSTOCK_PUBLIC_URL: 'https://example.com/penstock' },
+        /^PENSTOCK_PUBLIC_URL must be the address .*without a path/,
+      ],
+      [
+        'a public address that is none',
+        { PENSTOCK_PUBLIC_URL: 'https://exa mple.com' },
+        /^PENSTOCK_PUBLIC_URL must be the address/,
+      ],
+      [
+        'a public address with an impossible port',
+        { PENSTOCK_PUBLIC_URL: 'https://penstock.example.com:99999' },
+        /^PENSTOCK_PUBLIC_URL must be the address/,
+      ],
+      [
+        'a public address with a query',
+        { PENSTOCK_PUBLIC_URL: 'https://example.com/?a=b' },
+        /^PENSTOCK_PUBLIC_URL must be the address/,
+      ],
+      ['a host that is none', { PENSTOCK_HOST: 'a b' }, /^PENSTOCK_HOST must be an address or a name/],
+      [
+        'TLS in front without the address that it is for',
+        { PENSTOCK_TLS_IN_FRONT: 'true' },
+        /^PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_PUBLIC_URL with the https address/,
+      ],
+      [
+        'TLS in front of an address without TLS',
+        { PENSTOCK_TLS_IN_FRONT: 'true', PENSTOCK_PUBLIC_URL: 'http://penstock.example.com' },
+        /^PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_PUBLIC_URL with the https address/,
+      ],
       ['another database', { DATABASE_URL: 'mysql://127.0.0.1/x' }, /^DATABASE_URL must begin with postgres/],
       ['nobody at DATABASE_URL', { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x' }, /nothing listens there\.$/],
       ['a DATABASE_URL that is no URL', { DATABASE_URL: 'postgres://a:hid/den@127.0.0.1/x' }, /^PostgreSQL at /],

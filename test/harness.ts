@@ -95,6 +95,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     rateLimit: undefined,
     trustedProxies: [],
     tlsInFront: false,
+    hasPublicUrl: true,
     allowLoopback: false,
     serviceChecks: false,
     oidc: undefined,
@@ -147,13 +148,18 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     return id
   }
 
-  const guard = new SessionGuard({ publicUrl: config.operations.publicUrl, lifetimeSeconds: 3600 })
+  const guard = new SessionGuard({
+    publicUrl: config.operations.publicUrl,
+    isOnlyOrigin: true,
+    lifetimeSeconds: 3600,
+  })
   const addSession = async (userId: string, more: Partial<SessionToInsert> = {}): Promise<TestSession> => {
     const { token, tokenHash } = newSessionToken(app.vault)
     const now = more.now ?? new Date().toISOString()
     const expireAt = lastMomentOf(now)
     const id = newId()
-    await insertSession(sql, { tokenHash, id, userId, now, expireAt, address: '192.0.2.1', userAgent: 'test', ...more })
+    const from = { address: '192.0.2.1', userAgent: 'test', isByLink: false }
+    await insertSession(sql, { tokenHash, id, userId, now, expireAt, ...from, ...more })
     const csrfToken = csrfTokenOf(app.vault, token.reveal())
     const headers = {
       cookie: guard.cookie(token.reveal()).split(';')[0]!,

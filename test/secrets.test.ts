@@ -202,6 +202,7 @@ describe('S9 a new master key', () => {
       rateLimit: undefined,
       trustedProxies: [],
       tlsInFront: false,
+      hasPublicUrl: true,
       allowLoopback: false,
       serviceChecks: false,
       oidc: undefined,

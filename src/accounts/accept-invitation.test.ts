@@ -78,7 +78,13 @@ onBothDatabases('lookAtInvitation and acceptInvitation', (app) => {
 
       const session = await visitor.session()
       assert.deepEqual(session.organizations, [{ id: organizationId, name: 'Another', role: 'developer' }])
-      assert.deepEqual(session.user, { id: session.user.id, name: 'Noor', email, hasPassword: true })
+      assert.deepEqual(session.user, {
+        id: session.user.id,
+        name: 'Noor',
+        email,
+        hasPassword: true,
+        mayReplacePassword: false,
+      })
       const member = (await members()).find((member) => member.email === email)!
       assert.equal(member.userId, session.user.id)
       assert.equal(member.role, 'developer')

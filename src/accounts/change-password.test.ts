@@ -47,6 +47,34 @@ onBothDatabases('changePassword', (app) => {
       assert.equal((await other.session()).signedIn, false)
     })
 
+    it('leaves no link that could sign the person in', async () => {
+      const { change, email } = await setUp()
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+      assert.equal((await change({ currentPassword: first, newPassword: second })).status, 200)
+      assert.equal((await new Visitor(app()).request('POST', '/console/api/session/link', { token })).status, 401)
+    })
+
+    it('replaces a forgotten password within 15 minutes after a sign-in by link', async () => {
+      const { change, signIn, email, userId } = await setUp()
+      const visitor = new Visitor(app())
+      const begin = async (secondsAgo: number) => {
+        const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+        assert.equal((await visitor.request('POST', '/console/api/session/link', { token })).status, 200)
+        const at = new Date(Date.now() - secondsAgo * 1000).toISOString()
+        await app().query(`UPDATE sessions SET created_at = '${at}' WHERE user_id = '${userId}' AND is_by_link = 1`)
+        return (await visitor.session()).user.mayReplacePassword
+      }
+      assert.equal(await begin(901), false)
+      const late = await change({ newPassword: second }, visitor)
+      assert.equal(late.body.error, 'BAD_REQUEST: currentPassword is missing: this account has a password')
+      assert.equal(await begin(840), true)
+      // What is sent is compared all the same.
+      assert.equal((await change({ currentPassword: second, newPassword: second }, visitor)).status, 403)
+      assert.equal((await change({ newPassword: second }, visitor)).status, 200)
+      assert.equal(await signIn(first), 401)
+      assert.equal(await signIn(second), 200)
+    })
+
     it('of two changes at once only one is made', async () => {
       const { change, visitor, other } = await setUp()
       const answers = await Promise.all([
@@ -116,6 +144,7 @@ onBothDatabases('changePassword', (app) => {
       // More at once than are forgiven in the time that they take.
       const statuses = await Promise.all(Array.from({ length: 50 }, guess))
       assert.deepEqual(new Set(statuses), new Set([403, 429]))
+      assert.ok(statuses.filter((status) => status === 403).length < 40)
     })
   })
 })

@@ -2,11 +2,15 @@ import { consoleAction } from '../http/console-action.ts'
 import { NoResult } from '../http/operation.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
-import { findPerson, lockPerson, removeSessionsOf } from '../sessions/store.ts'
+import { mayReplacePassword } from '../sessions/session.ts'
+import { findPerson, findSessionOf, lockPerson, removeLinksOf, removeSessionsOf } from '../sessions/store.ts'
 import { CurrentPassword, NewPassword, passwordProblems } from './account.ts'
 import { setPasswordHash } from './store.ts'
 
-/** Also sets the first password of somebody who has signed in without one. All other sessions of the person end. */
+/**
+ * Also sets the first password of somebody who has signed in without one, and that of somebody who has just come by a link.
+ * All other sessions of the person end, and no link for them works any more.
+ */
 export const changePassword = consoleAction({
   id: 'changePassword',
   method: 'POST',
@@ -18,27 +22,35 @@ export const changePassword = consoleAction({
   ),
   result: NoResult,
   // Whoever has taken over a session must not guess the password with it.
-  guardedNames: (_body, { signedIn }) => [`password of ${signedIn!.userId}`],
-  async prepare({ sql, signedIn }, { body: { currentPassword, newPassword } }) {
+  guarded: (_body, { signedIn }) => [{ name: `current password of ${signedIn!.userId}` }],
+  async prepare({ sql, signedIn, now }, { body: { currentPassword, newPassword } }) {
     const { hashPassword, verifyPassword } = await import('../lib/password.ts')
-    const { email, passwordHash: presentHash } = (await findPerson(sql, signedIn!.userId))!
+    const { userId, sessionId } = signedIn!
+    const { email, passwordHash: presentHash } = (await findPerson(sql, userId))!
+    const session = await findSessionOf(sql, { id: sessionId, userId, organizationId: '' })
     const problems = passwordProblems('newPassword', newPassword, email)
-    if (presentHash !== undefined && currentPassword === undefined) {
+    const mayLeaveItOut = session !== undefined && mayReplacePassword(session, now)
+    if (presentHash !== undefined && currentPassword === undefined && !mayLeaveItOut) {
       problems.push({ path: 'currentPassword', detail: 'currentPassword is missing: this account has a password' })
     }
     if (presentHash === undefined && currentPassword !== undefined) {
       problems.push({ path: 'currentPassword', detail: 'currentPassword must be left out: this account has none' })
     }
     if (problems.length > 0) throw invalidBody(problems)
-    if (presentHash !== undefined && !(await verifyPassword(currentPassword!, presentHash))) throw wrongPassword()
+    if (currentPassword !== undefined && !(await verifyPassword(currentPassword, presentHash))) throw wrongPassword()
     return { presentHash, passwordHash: await hashPassword(newPassword) }
   },
   async run({ sql, signedIn }, { prepared: { presentHash, passwordHash } }) {
     const { userId, sessionId } = signedIn!
     // It may have been changed since it was compared.
     if ((await lockPerson(sql, userId))?.passwordHash !== presentHash) throw wrongPassword()
+    // Sessions of the person end under the same lock: who has lost theirs must not come back with a password.
+    if (!(await findSessionOf(sql, { id: sessionId, userId, organizationId: '' }))) {
+      throw new Problem('unauthorized', 'your session has ended; sign in again')
+    }
     await setPasswordHash(sql, userId, passwordHash)
     await removeSessionsOf(sql, userId, sessionId)
+    await removeLinksOf(sql, userId)
     return { result: null }
   },
 })

@@ -2,7 +2,7 @@ import type { WriteContext } from '../database/database.ts'
 import { isInvited } from '../invitations/store.ts'
 import { newId } from '../lib/id.ts'
 import { openSession } from '../sessions/open-session.ts'
-import { findPersonByEmail } from '../sessions/store.ts'
+import { findPersonByEmail, removeLinksOf, removeSessionsOf } from '../sessions/store.ts'
 import type { OidcPerson, OidcProblem } from './oidc.ts'
 import { bindOidcSubject, findUserIdOfSubject, insertAccount } from './store.ts'
 
@@ -41,7 +41,12 @@ export async function signInWithOidc(
 
   const known = await findPersonByEmail(sql, email)
   if (known) {
-    if (await bindOidcSubject(sql, known.id, oidcSubject)) return enter(known.id)
+    if (await bindOidcSubject(sql, known.id, oidcSubject)) {
+      // The provider knows whose address it is. Whoever got in before may have had no more than a link of an invitation.
+      await removeSessionsOf(sql, known.id)
+      await removeLinksOf(sql, known.id)
+      return enter(known.id)
+    }
     return (await enterIfBound()) ?? { problem: 'oidc_other_identity' }
   }
   if (!(await isInvited(sql, email, now))) return { problem: 'oidc_unknown_person' }

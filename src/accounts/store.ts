@@ -23,7 +23,8 @@ const setPasswordStatement = statement<{ id: string; passwordHash: string }>(
   'UPDATE users SET password_hash = :passwordHash WHERE id = :id',
 )
 const bindSubjectStatement = statement<{ id: string; oidcSubject: string }>(
-  'UPDATE users SET oidc_subject = :oidcSubject WHERE id = :id AND oidc_subject IS NULL',
+  `UPDATE users SET oidc_subject = :oidcSubject, password_hash = NULL
+   WHERE id = :id AND oidc_subject IS NULL`,
 )
 
 /** The id of the person whom a provider knows by this issuer and subject. */
@@ -57,7 +58,7 @@ export async function setPasswordHash(sql: Sql, id: string, passwordHash: string
   await sql.run(setPasswordStatement, { id, passwordHash })
 }
 
-/** False when the account is bound already. */
+/** Takes the password away. False, with nothing changed, when the account is bound already. */
 export async function bindOidcSubject(sql: Sql, id: string, oidcSubject: string): Promise<boolean> {
   return (await sql.run(bindSubjectStatement, { id, oidcSubject })) === 1
 }

@@ -40,8 +40,9 @@ export async function runProgram(): Promise<void> {
     .command('create')
     .description('make another organization, with its admin and an admin key')
     .requiredOption('--name <name>', 'name of the organization')
-    .requiredOption('--admin-email <email>', 'email of its admin, who may be in other organizations too')
+    .requiredOption('--admin-email <email>', 'email of its admin')
     .option('--admin-name <name>', 'name of the admin, when nobody here has that email yet')
+    .option('--existing-account', 'the account that has that email here is to be the admin')
     .action((options: OrganizationOptions) =>
       orExplain(async () => (await import('./organization.ts')).createOrganization(options)),
     )

@@ -4,6 +4,7 @@ import type { Sql } from '../database/sql.ts'
 import type { ObjectSchema, Schema, Static } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { OperationSettings } from './operation.ts'
+import type { Guarded } from './rate-limit.ts'
 
 /** Who is signed in. Plain data: it crosses threads. */
 export interface SignedIn {
@@ -53,8 +54,8 @@ export interface ConsoleAction<
   params?: Params
   body?: Body
   result: Result
-  /** Names whose failures are counted together, beside those of the address: an email that passwords are guessed for. */
-  guardedNames?(body: Static<Body>, request: ActionRequest): string[]
+  /** What failed guesses are counted for beside the address. Names begin with words of their own: no two actions share one. */
+  guarded?(body: Static<Body>, request: ActionRequest): Guarded[]
   /** Before the transaction and outside of the writer thread: what takes long, such as the hash of a password. Its outcome is plain data. */
   prepare?(context: ActionContext, input: { params: Static<Params>; body: Static<Body> }): Promise<Prepared>
   /** In one transaction; may be run twice, like the `run` of an operation. */

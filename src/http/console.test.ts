@@ -66,6 +66,28 @@ onBothDatabases('actions of the console', (app) => {
     })
   }
 
+  it('S2 take bodies of 8 KiB at the most', async () => {
+    const send = (bytes: number) =>
+      app().request('POST', '/console/api/session', {
+        key: null,
+        headers: { origin },
+        address: freshAddress(),
+        text: JSON.stringify({ email: 'a@northwind.example', password: 'x' }).padEnd(bytes),
+      })
+    assert.equal((await send(8_192)).status, 401)
+    const { status, body } = await send(8_193)
+    assert.equal(status, 413)
+    assert.equal(body.error, 'PAYLOAD_TOO_LARGE: the body is larger than 8192 bytes')
+  })
+
+  it('take the longest texts that their shapes allow, however they are spelt', async () => {
+    const spelt = (count: number) => '\\ud83d\\ude00'.repeat(count)
+    const { headers } = await session()
+    const text = `{"currentPassword":"${spelt(256)}","newPassword":"${spelt(256)}"}`
+    const { status } = await app().request('POST', '/console/api/account/password', { key: null, headers, text })
+    assert.equal(status, 400)
+  })
+
   it('are not in the OpenAPI document', async () => {
     const { text } = await app().request('GET', '/v1', { key: null })
     assert.doesNotMatch(text, /\/console\/api/)

@@ -6,8 +6,8 @@ import { shapeProblems } from '../lib/shape.ts'
 import { signInAgain } from './authentication.ts'
 import type { ActionRequest, AnyConsoleAction, SignedIn } from './console-action.ts'
 import { refuseOtherMethods } from './methods.ts'
-import { type FailureThrottle, throttleName, tooManyFailures } from './rate-limit.ts'
-import { plainAddress, userAgentOf } from './request.ts'
+import { type FailureThrottle, type Guarded, throttleName, tooManyFailures } from './rate-limit.ts'
+import { limits, plainAddress, userAgentOf } from './request.ts'
 import type { SessionGuard } from './session-guard.ts'
 
 /** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
@@ -44,7 +44,7 @@ export interface ConsoleSurroundings {
 }
 
 /** What somebody who guesses at a secret gets; each counts against the address and against what is guarded. */
-const failureCodes: readonly string[] = ['unauthorized', 'sign_in_failed', 'wrong_password', 'invitation_not_valid']
+const failureCodes: readonly string[] = ['sign_in_failed', 'wrong_password', 'invitation_not_valid']
 
 export function serveConsoleActions(
   server: FastifyInstance,
@@ -57,6 +57,7 @@ export function serveConsoleActions(
       server.route({
         method: action.method,
         url,
+        bodyLimit: limits.actionBodyBytes,
         config: { operation: action } as object,
         onRequest: (request) => admit(action, request),
         handler: (request, reply) => answer(action, request, reply),
@@ -71,13 +72,13 @@ export function serveConsoleActions(
 
   async function admit(action: AnyConsoleAction, request: FastifyRequest): Promise<void> {
     const state = request.penstock
-    const address = plainAddress(request)
-    if (failures.isEmpty(throttleName(address))) throw tooManyFailures()
+    if (failures.isEmpty(throttleName(plainAddress(request)))) throw tooManyFailures()
     guard.requireSameOrigin(action.method, request.headers)
     const token = guard.readToken(request.headers)
     const signedIn = token === undefined ? undefined : await findSession(token)
     if (action.access === 'person') {
-      if (!signedIn) throw failed(signInAgain(), [throttleName(address)])
+      // Not counted: no cookie, or one of a session that has ended, is no guess.
+      if (!signedIn) throw signInAgain()
       guard.requireCsrfToken(action.method, request.headers, signedIn.csrfToken)
     }
     state.signedIn = signedIn
@@ -104,26 +105,23 @@ export function serveConsoleActions(
     }
     const address = plainAddress(request)
     const actionRequest: ActionRequest = { requestId, address, userAgent: userAgentOf(request), signedIn }
-    const guarded = action.guardedNames?.(body, actionRequest) ?? []
+    // What has no body brings nothing to guess with.
+    const guarded: Guarded[] = action.body
+      ? [{ name: throttleName(address) }, ...(action.guarded?.(body, actionRequest) ?? [])]
+      : []
     // Before the work: a password can be guessed, unlike the secret of a key, and every guess takes its time from everybody.
-    if (guarded.some((name) => failures.isEmpty(name))) throw tooManyFailures()
+    if (!failures.take(guarded)) throw tooManyFailures()
     let outcome: ActionOutcome
     try {
       outcome = await run({ actionId: action.id, request: actionRequest, params, body })
     } catch (error) {
-      if (!(error instanceof Problem) || !failureCodes.includes(error.code)) throw error
-      throw failed(error, [throttleName(address), ...guarded])
+      if (error instanceof Problem && failureCodes.includes(error.code)) countFailure()
+      else failures.giveBack(guarded)
+      throw error
     }
+    failures.giveBack(guarded)
     if (outcome.sessionToken !== undefined) headers['set-cookie'] = guard.cookie(outcome.sessionToken)
     const result = action.method === 'DELETE' ? '' : `"result":${outcome.result},`
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
-  }
-
-  function failed(problem: Problem, names: string[]): Problem {
-    countFailure()
-    // Asked again: many guesses may have been under way at once.
-    const tooMany = names.some((name) => failures.isEmpty(name))
-    for (const name of names) failures.count(name)
-    return tooMany ? tooManyFailures() : problem
   }
 }

@@ -2,7 +2,7 @@
 // whatever goes wrong ends at the page where one signs in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseOtherMethods } from './methods.ts'
-import { FailureThrottle, throttleName } from './rate-limit.ts'
+import { FailureThrottle, type Guarded, throttleName } from './rate-limit.ts'
 import { plainAddress, userAgentOf } from './request.ts'
 import { readCookie, type SessionGuard } from './session-guard.ts'
 
@@ -56,15 +56,17 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
 
   route('/console/oidc/callback', async (request, reply) => {
     const address = plainAddress(request)
-    const neighbourhood = throttleName(address)
+    const attempt = readCookie(request.headers.cookie, cookieName)
+    // Without an attempt nothing is guessed and nobody is asked.
+    const guarded: Guarded[] = attempt === undefined ? [] : [{ name: throttleName(address) }]
     // Whatever comes of it, the attempt is over.
     const over = `${cookieName}=; Max-Age=0${attributes}`
     reply.header('set-cookie', over)
-    if (failures.isEmpty(neighbourhood)) return toSignIn(reply, 'oidc_too_many_failures')
+    if (!failures.take(guarded)) return toSignIn(reply, 'oidc_too_many_failures')
     try {
       const query = /\?.*$/s.exec(request.url)?.[0] ?? ''
-      const attempt = readCookie(request.headers.cookie, cookieName)
       const { to, sessionToken } = await parts.finish({ query, attempt, address, userAgent: userAgentOf(request) })
+      failures.giveBack(guarded)
       return reply
         .header('set-cookie', guard.cookie(sessionToken))
         .header('content-type', 'text/html; charset=utf-8')
@@ -72,7 +74,6 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
         .header('x-content-type-options', 'nosniff')
         .send(goOnPage(`${publicUrl}${to}`))
     } catch (error) {
-      failures.count(neighbourhood)
       return toSignIn(reply, parts.explain(error, request.penstock.requestId))
     }
   })

@@ -47,17 +47,25 @@ export class RequestLimiter {
   }
 }
 
+/** What failures are counted for: an address, a key id, an email that passwords are guessed for. */
+export interface Guarded {
+  name: string
+  /** How many may fail at once; 20 unless told. */
+  burst?: number
+  /** How many more are forgiven each second; one unless told. */
+  perSecond?: number
+}
+
 interface Bucket {
+  burst: number
+  perSecond: number
   tokens: number
   filledAtMs: number
 }
 
-const burst = 20
-const tokensPerSecond = 1
-
 /**
- * Failed authentications: 20 at once, then one per second. An address whose bucket is empty is turned away before any work
- * is done for it. A key id is never locked: whoever has the right secret gets in, however many others guess at it.
+ * Failed authentications: 20 at once, then one per second, unless told. An address whose bucket is empty is turned away before
+ * any work is done for it. A key id is never locked: whoever has the right secret gets in, however many others guess at it.
  */
 export class FailureThrottle {
   readonly #buckets = new Map<string, Bucket>()
@@ -68,12 +76,32 @@ export class FailureThrottle {
     return bucket !== undefined && tokensIn(bucket, nowMs) < 1
   }
 
-  count(name: string, nowMs = Date.now()): void {
-    const bucket = this.#buckets.get(name) ?? { tokens: burst, filledAtMs: nowMs }
-    bucket.tokens = Math.max(0, tokensIn(bucket, nowMs) - 1)
+  /** A failure that has happened. */
+  count(guarded: Guarded, nowMs = Date.now()): void {
+    this.#change(guarded, -1, nowMs)
+  }
+
+  /**
+   * Counts a guess as a failure before it is known to be one: of many that are under way at once no more are looked at than
+   * may fail. False, with nothing counted, when one of the buckets is empty. What was no failure is given back.
+   */
+  take(guarded: Guarded[], nowMs = Date.now()): boolean {
+    if (guarded.some(({ name }) => this.isEmpty(name, nowMs))) return false
+    for (const each of guarded) this.#change(each, -1, nowMs)
+    return true
+  }
+
+  giveBack(guarded: Guarded[], nowMs = Date.now()): void {
+    for (const each of guarded) this.#change(each, 1, nowMs)
+  }
+
+  #change({ name, burst = 20, perSecond = 1 }: Guarded, more: number, nowMs: number): void {
+    const bucket = this.#buckets.get(name) ?? { burst, perSecond, tokens: burst, filledAtMs: nowMs }
+    bucket.tokens = Math.min(burst, Math.max(0, tokensIn(bucket, nowMs) + more))
     bucket.filledAtMs = nowMs
     this.#buckets.delete(name)
-    remember(this.#buckets, name, bucket)
+    // A full one tells nothing: whoever does not fail leaves nothing behind.
+    if (bucket.tokens < burst) remember(this.#buckets, name, bucket)
   }
 }
 
@@ -93,7 +121,7 @@ export function tooManyFailures(): Problem {
 }
 
 function tokensIn(bucket: Bucket, nowMs: number): number {
-  return Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * tokensPerSecond)
+  return Math.min(bucket.burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * bucket.perSecond)
 }
 
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {

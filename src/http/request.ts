@@ -11,6 +11,8 @@ import { errorAnswer } from './errors.ts'
 
 export const limits = {
   bodyBytes: 1_048_576,
+  /** Of an action of the console: an email, a name and two passwords in their longest spelling fit. */
+  actionBodyBytes: 8_192,
   headerBytes: 16_384,
   urlBytes: 2_048,
   requestMs: 30_000,

@@ -893,7 +893,7 @@ onBothDatabases('the server', (app) => {
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const address = freshAddress()
       for (let count = 0; count < 20; count++) {
-        assert.equal((await guess(count % 2 ? wrong() : null, address)).status, 401, `guess ${count}`)
+        assert.equal((await guess(wrong(), address)).status, 401, `guess ${count}`)
       }
       const { status, body, headers } = await guess(wrong(), address)
       assert.equal(status, 429)
@@ -917,7 +917,7 @@ onBothDatabases('the server', (app) => {
     it('are counted for an IPv4 address and its IPv6 form together', async (t) => {
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const address = freshAddress()
-      for (let count = 0; count < 20; count++) await guess(null, count % 2 ? address : `::ffff:${address}`)
+      for (let count = 0; count < 20; count++) await guess(wrong(), count % 2 ? address : `::ffff:${address}`)
       assert.equal((await guess(null, address)).status, 429)
       assert.equal((await guess(null, `::ffff:${address}`)).status, 429)
     })
@@ -930,6 +930,27 @@ onBothDatabases('the server', (app) => {
       assert.equal((await attack()).status, 429)
       assert.equal((await guess(key, freshAddress())).status, 200)
       assert.equal((await attack()).status, 429)
+    })
+
+    it('are not told from a right secret that was under way when nothing was left', async (t) => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const address = freshAddress()
+      const guesses = Array.from({ length: 60 }, () => guess(wrong(), address))
+      const answers = await Promise.all([...guesses, guess(app().admin, address)])
+      const statuses = answers.map(({ status }) => status)
+      assert.equal(statuses.filter((status) => status === 401).length, 20)
+      assert.equal(statuses.at(-1), 429)
+    })
+
+    it('are not requests that bring nothing to guess with', async () => {
+      const address = freshAddress()
+      for (let count = 0; count < 25; count++) assert.equal((await guess(null, address)).status, 401)
+      assert.equal((await guess(app().admin, address)).status, 200)
+      const sent = (authorization: string) =>
+        app().request('GET', memberPath(), { key: null, address, headers: { authorization } })
+      for (let count = 0; count < 30; count++) await sent(count % 2 ? '' : 'Bearer x')
+      assert.equal((await guess(app().admin, address)).status, 429)
+      assert.equal((await guess(null, address)).status, 429)
     })
 
     it('are not requests that were authenticated and refused', async () => {
@@ -975,7 +996,9 @@ onBothDatabases('the server', (app) => {
       await grows(requests('updateMember', 403), 1, () => patch({ key: app().developer }))
       await grows(requests('none', 404), 1, () => app().request('GET', '/v1/nothing'))
       await grows('penstock_http_request_duration_seconds_count{operation="updateMember"}', 1, () => patch())
-      await grows('penstock_http_failed_authentications_total', 1, () => patch({ key: null, address: freshAddress() }))
+      const wrong = { ...app().admin, secret: 'pst_wrong' }
+      await grows('penstock_http_failed_authentications_total', 1, () => patch({ key: wrong, address: freshAddress() }))
+      await grows('penstock_http_failed_authentications_total', 0, () => patch({ key: null, address: freshAddress() }))
       await grows('penstock_database_commit_writes_sum', 1, () => patch())
       await grows('penstock_database_commit_writes_count', 1, () => patch())
       await grows('penstock_database_commit_writes_bucket{le="1"}', 1, () => patch())

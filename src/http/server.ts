@@ -124,7 +124,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       admitToState(request)
-      void sendProblem(request, reply, toProblem(error, request.penstock.requestId))
+      void sendProblem(request, reply, toProblem(error, request))
     },
     http: {
       maxHeaderSize: limits.headerBytes,
@@ -165,9 +165,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       next(error as Error)
     }
   })
-  server.setErrorHandler((error, request, reply) =>
-    sendProblem(request, reply, toProblem(error, request.penstock.requestId)),
-  )
+  server.setErrorHandler((error, request, reply) => sendProblem(request, reply, toProblem(error, request)))
   server.setNotFoundHandler((request, reply) =>
     sendProblem(
       request,
@@ -211,6 +209,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       if (token !== undefined) return admitPerson(operation, request, token)
     }
 
+    // Not counted: whoever brings nothing does not guess.
+    if (request.headers.authorization === undefined) throw isOwnPage(request) ? signInAgain() : unauthorized()
+
     const credentials = credentialReader.read(request.raw.socket, request.headers.authorization)
     const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secretHash, address))
     if (!key) {
@@ -218,10 +219,11 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       // Asked again: many guesses may have been under way at once.
       const names = [neighbourhood, ...(credentials ? [`key ${credentials.keyId.slice(0, 20)}`] : [])]
       const tooMany = names.some((name) => failures.isEmpty(name))
-      for (const name of names) failures.count(name)
-      if (tooMany) throw tooManyFailures()
-      throw isOwnPage(request) ? signInAgain() : unauthorized()
+      for (const name of names) failures.count({ name })
+      throw tooMany ? tooManyFailures() : unauthorized()
     }
+    // Asked again here too: of many guesses at once, the right one must not be told from those that came too late.
+    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
     state.key = key
     const { id, organizationId } = key
     state.caller = { type: 'key', id, organizationId, address, userAgent: userAgentOf(request) }
@@ -250,11 +252,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const malformed = readParams(operation, request)
     const organizationId = malformed ? undefined : state.params.organizationId
     const person = await parts.findPerson(token, organizationId)
-    if (!person) {
-      metrics.failedAuthentication()
-      failures.count(throttleName(address))
-      throw signInAgain()
-    }
+    // Not counted: a cookie outlives its session, and nobody guesses 256 bits.
+    if (!person) throw signInAgain()
     guard.requireCsrfToken(operation.method, request.headers, person.csrfToken)
     const { userId: id, sessionId, role } = person
     const userAgent = userAgentOf(request)
@@ -368,7 +367,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
     const { requestId } = request.penstock
     const { status, contentType, body } = errorAnswer(problem, requestId, request.headers.accept)
-    if (status >= 500) {
+    if (status >= 500 && !problem.isOverload) {
       log.error('a request failed', {
         requestId,
         operation: operationName(request),
@@ -441,11 +440,11 @@ function describeFailure(cause: unknown): ReturnType<typeof describeError> {
   return description ?? describeError(cause)
 }
 
-function toProblem(error: unknown, requestId: string): Problem {
+function toProblem(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   switch ((error as { code?: unknown }).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', `the body is larger than ${limits.bodyBytes} bytes`)
+      return new Problem('body_too_large', `the body is larger than ${request.routeOptions.bodyLimit} bytes`)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem('unsupported_media_type', 'send the body as application/json or application/merge-patch+json')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -458,7 +457,7 @@ function toProblem(error: unknown, requestId: string): Problem {
     case 'ECONNRESET':
       return new Problem('invalid_request', 'the request was broken off')
     default:
-      return internalProblem(requestId, error)
+      return internalProblem(request.penstock.requestId, error)
   }
 }
 
@@ -505,7 +504,7 @@ function readParams(operation: AnyOperation, request: FastifyRequest): Problem |
 /** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */
 function isOwnPage({ headers }: FastifyRequest): boolean {
   const isInBackground = headers['sec-fetch-mode'] !== 'navigate'
-  return headers.authorization === undefined && headers['sec-fetch-site'] === 'same-origin' && isInBackground
+  return headers['sec-fetch-site'] === 'same-origin' && isInBackground
 }
 
 function callerFields({ key, caller, signedIn }: RequestState): Pick<LogFields, 'keyId' | 'userId' | 'organizationId'> {

@@ -5,8 +5,9 @@ import { Problem } from '../lib/problem.ts'
 import { SessionGuard } from './session-guard.ts'
 
 const lifetimeSeconds = 604_800
-const secure = new SessionGuard({ publicUrl: 'https://penstock.example.com/', lifetimeSeconds })
-const plain = new SessionGuard({ publicUrl: 'http://127.0.0.1:8080', lifetimeSeconds })
+const secure = new SessionGuard({ publicUrl: 'https://penstock.example.com/', isOnlyOrigin: false, lifetimeSeconds })
+const plain = new SessionGuard({ publicUrl: 'http://127.0.0.1:8080', isOnlyOrigin: false, lifetimeSeconds })
+const only = new SessionGuard({ publicUrl: 'https://penstock.example.com/', isOnlyOrigin: true, lifetimeSeconds })
 
 function codeOf(work: () => void): string {
   try {
@@ -89,6 +90,23 @@ describe('the origin of a request with a session', () => {
     it(`${method} with ${JSON.stringify(headers)}: ${expected}`, () => {
       assert.equal(
         codeOf(() => secure.requireSameOrigin(method, headers)),
+        expected,
+      )
+    })
+  }
+  const underOneAddress: [host: string, origin: string, expected: string][] = [
+    ['penstock.example.com', 'https://penstock.example.com', 'passes'],
+    ['10.0.0.7:8080', 'https://penstock.example.com', 'passes'],
+    ['10.0.0.7:8080', 'http://10.0.0.7:8080', 'cross_origin'],
+    ['127.0.0.1:8080', 'http://127.0.0.1:8080', 'cross_origin'],
+    ['penstock.example.com', 'http://penstock.example.com', 'cross_origin'],
+    // A name of somebody else that resolves to this machine.
+    ['rebound.attacker.example', 'https://rebound.attacker.example', 'cross_origin'],
+  ]
+  for (const [host, origin, expected] of underOneAddress) {
+    it(`with an address that the operator has set, ${origin} at ${host}: ${expected}`, () => {
+      assert.equal(
+        codeOf(() => only.requireSameOrigin('POST', { host, origin })),
         expected,
       )
     })

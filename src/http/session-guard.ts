@@ -6,12 +6,23 @@ import { Problem } from '../lib/problem.ts'
 
 export class SessionGuard {
   readonly #publicOrigin: string
+  readonly #isOnlyOrigin: boolean
   readonly #cookieName: string
   readonly #attributes: string
   readonly #lifetimeSeconds: number
 
-  constructor({ publicUrl, lifetimeSeconds }: { publicUrl: string; lifetimeSeconds: number }) {
+  /** `isOnlyOrigin`: whatever name the request was sent to, only pages under the public address are ours. */
+  constructor({
+    publicUrl,
+    isOnlyOrigin,
+    lifetimeSeconds,
+  }: {
+    publicUrl: string
+    isOnlyOrigin: boolean
+    lifetimeSeconds: number
+  }) {
     this.#publicOrigin = new URL(publicUrl).origin
+    this.#isOnlyOrigin = isOnlyOrigin
     const isSecure = publicUrl.startsWith('https:')
     // Browsers refuse the prefix, which keeps other hosts from setting the cookie, without TLS.
     this.#cookieName = isSecure ? '__Host-penstock-session' : 'penstock-session'
@@ -41,6 +52,7 @@ export class SessionGuard {
   #isOurs({ origin, host }: IncomingHttpHeaders): boolean {
     if (origin === undefined || !URL.canParse(origin)) return false
     if (origin === this.#publicOrigin) return true
+    if (this.#isOnlyOrigin) return false
     const { protocol, host: originHost } = new URL(origin)
     if (protocol !== 'http:' && protocol !== 'https:') return false
     // Through URL, which leaves out the port that the scheme has anyway.
@@ -75,6 +87,6 @@ export function readCookie(cookie: string | undefined, name: string): string | u
 function crossOrigin(): Problem {
   return new Problem(
     'cross_origin',
-    'a request with a session must come from a page of this Penstock, and the headers Origin and Sec-Fetch-Site do not say so; behind a proxy, PENSTOCK_PUBLIC_URL must be the address in the browser',
+    'a request with a session must come from a page of this Penstock, and the headers Origin and Sec-Fetch-Site do not say so; PENSTOCK_PUBLIC_URL must be the address in the browser',
   )
 }

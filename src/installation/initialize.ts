@@ -5,7 +5,7 @@ import { insertKey } from '../keys/store.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from '../members/store.ts'
 import { insertOrganization } from '../organizations/store.ts'
-import { findPersonByEmail } from '../sessions/store.ts'
+import { findPersonByEmail, listOrganizationsOf } from '../sessions/store.ts'
 import { sealKeyCheck } from './installation.ts'
 import { insertKeyCheck } from './store.ts'
 
@@ -31,16 +31,38 @@ export async function initialize(context: WriteContext, input: FirstOrganization
   return makeOrganization(context, input.organizationName, await makePerson(sql, input, now), now)
 }
 
-/** Another one. Its admin is who has the email already; undefined when nobody has, and there is no name for somebody new. */
+export interface AnotherOrganization extends FirstOrganization {
+  /** Its admin is the account that has the email; otherwise there must be none. */
+  isForExistingAccount: boolean
+}
+
+/** Who has an email address here already. */
+export interface KnownAccount {
+  name: string
+  email: string
+  createdAt: string
+  organizationNames: string[]
+}
+
+/**
+ * Another one. An account may be anybody's who was once given a link for that email: it is made an admin only when that is what
+ * was asked for. `known` tells whose it is, undefined that nobody has the email.
+ */
 export async function addOrganization(
   context: WriteContext,
-  input: FirstOrganization,
-): Promise<Initialized | undefined> {
+  input: AnotherOrganization,
+): Promise<{ made: Initialized } | { known: KnownAccount | undefined }> {
   const { sql } = context
   const now = new Date().toISOString()
-  const known = (await findPersonByEmail(sql, input.adminEmail.toLowerCase()))?.id
-  if (!known && input.adminName === '') return undefined
-  return makeOrganization(context, input.organizationName, known ?? (await makePerson(sql, input, now)), now)
+  const person = await findPersonByEmail(sql, input.adminEmail.toLowerCase())
+  if (person && !input.isForExistingAccount) {
+    const organizations = await listOrganizationsOf(sql, person.id)
+    const organizationNames = organizations.map(({ name }) => name).sort()
+    return { known: { name: person.name, email: person.email, createdAt: person.createdAt, organizationNames } }
+  }
+  if (!person && (input.isForExistingAccount || input.adminName === '')) return { known: undefined }
+  const adminUserId = person?.id ?? (await makePerson(sql, input, now))
+  return { made: await makeOrganization(context, input.organizationName, adminUserId, now) }
 }
 
 async function makePerson(sql: Sql, { adminName, adminEmail }: FirstOrganization, now: string): Promise<string> {

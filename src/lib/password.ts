@@ -74,6 +74,7 @@ async function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     if (waiting.length >= mostWaiting) {
       throw new Problem('unavailable', 'too many people are signing in right now; try again in a moment', {
         headers: { 'retry-after': '1' },
+        isOverload: true,
       })
     }
     // Whoever ends hands its place over.

@@ -107,9 +107,9 @@ export const problems = {
   cross_origin: {
     status: 403,
     title: 'The request does not come from the console',
-    help: 'A request with a session must come from a page of this very Penstock: its `Origin` must be the address that the request was sent to, or the one of `PENSTOCK_PUBLIC_URL`. Behind a proxy, set `PENSTOCK_PUBLIC_URL` to the address in the browser. Programs use an API key instead.',
+    help: 'A request with a session must come from a page of this very Penstock: its `Origin` must be that of `PENSTOCK_PUBLIC_URL`, or, where that is not set, the address that the request was sent to. Set `PENSTOCK_PUBLIC_URL` to the address in the browser. Programs use an API key instead.',
     example:
-      'a change with a session must come from a page of this Penstock, and the header Origin does not say so; behind a proxy, PENSTOCK_PUBLIC_URL must be the address in the browser',
+      'a request with a session must come from a page of this Penstock, and the headers Origin and Sec-Fetch-Site do not say so; PENSTOCK_PUBLIC_URL must be the address in the browser',
   },
   csrf_token_mismatch: {
     status: 403,
@@ -223,7 +223,7 @@ export const problems = {
   body_too_large: {
     status: 413,
     title: 'The body is too large',
-    help: 'A body may have 1 MiB.',
+    help: 'A body may have 1 MiB; what the console sends to sign in or to change an account, 8 KiB.',
     example: 'the body is larger than 1048576 bytes',
   },
   unsupported_media_type: {
@@ -241,7 +241,7 @@ export const problems = {
   too_many_failed_authentications: {
     status: 429,
     title: 'Too many failed authentications',
-    help: 'Too many requests with wrong credentials came from this address or for this key id. Wait a second; check the credentials.',
+    help: 'Too many requests with wrong credentials came from this address, for this key id or for this email address. Wait a second; check the credentials.',
     example: 'too many failed authentications; try again in a second',
   },
   internal: {
@@ -274,12 +274,15 @@ export interface ProblemOptions {
   headers?: Record<string, string>
   /** For the log only. */
   cause?: unknown
+  /** More came at once than is taken on. Anybody can bring that about: it is no failure for the log. */
+  isOverload?: boolean
 }
 
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly fields: FieldProblem[]
   readonly headers: Record<string, string>
+  readonly isOverload: boolean
 
   /** `detail` is for the caller: what was wrong, quoting what they sent (never a secret), and what to do. */
   constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
@@ -288,6 +291,7 @@ export class Problem extends Error {
     this.code = code
     this.fields = options.fields ?? []
     this.headers = options.headers ?? {}
+    this.isOverload = options.isOverload ?? false
   }
 
   get status(): number {

@@ -1,6 +1,7 @@
 import { consoleAction } from '../http/console-action.ts'
 import { Type } from '../lib/schema.ts'
 import { MemberRole } from '../members/member.ts'
+import { mayReplacePassword } from './session.ts'
 import { findPerson, findSessionOf, listOrganizationsOf } from './store.ts'
 
 const Methods = Type.Object(
@@ -12,7 +13,13 @@ const Methods = Type.Object(
 )
 
 const SignedInPerson = Type.Object(
-  { id: Type.String(), name: Type.String(), email: Type.String(), hasPassword: Type.Boolean() },
+  {
+    id: Type.String(),
+    name: Type.String(),
+    email: Type.String(),
+    hasPassword: Type.Boolean(),
+    mayReplacePassword: Type.Boolean({ description: 'Without the present one: for a while after a sign-in by link.' }),
+  },
   { additionalProperties: false },
 )
 
@@ -39,7 +46,7 @@ export const getSession = consoleAction({
     },
     { additionalProperties: false },
   ),
-  async run({ sql, settings, signedIn }) {
+  async run({ sql, settings, signedIn, now }) {
     const methods = { password: true, ...(settings.oidc ? { oidc: { name: settings.oidc.name } } : {}) }
     const nobody = { result: { signedIn: false, methods } }
     if (!signedIn) return nobody
@@ -51,7 +58,13 @@ export const getSession = consoleAction({
     ])
     if (!person || !session) return nobody
     const { id, name, email, passwordHash } = person
-    const user = { id, name, email, hasPassword: passwordHash !== undefined }
+    const user = {
+      id,
+      name,
+      email,
+      hasPassword: passwordHash !== undefined,
+      mayReplacePassword: mayReplacePassword(session, now),
+    }
     // Each database has an order of letters of its own.
     organizations.sort((one, other) => one.name.localeCompare(other.name, 'en') || (one.id < other.id ? -1 : 1))
     return {

@@ -12,12 +12,13 @@ import { findPersonByEmail, insertLink, insertSession, lockPerson, removeSession
 export async function openSession(
   { sql, vault, now, address, userAgent, signedIn }: Omit<ActionContext, 'settings' | 'requestId'>,
   userId: string,
+  { isByLink = false }: { isByLink?: boolean } = {},
 ): Promise<string> {
   if (!(await lockPerson(sql, userId))) throw signInFailed()
   if (signedIn) await removeSession(sql, signedIn.sessionId)
   const { token, tokenHash } = newSessionToken(vault)
   const expireAt = lastMomentOf(now)
-  await insertSession(sql, { tokenHash, id: newId(), userId, now, expireAt, address, userAgent })
+  await insertSession(sql, { tokenHash, id: newId(), userId, now, expireAt, address, userAgent, isByLink })
   return token.reveal()
 }
 

@@ -6,6 +6,8 @@ import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 
 const idleHours = 12
+/** Whoever needed a link to get in may not know the password that is to be replaced. */
+const replacePasswordMinutes = 15
 export const longestDays = 7
 /** The one that began first makes room. */
 export const mostSessionsOfPerson = 50
@@ -55,6 +57,14 @@ export function signInLink(publicUrl: string, token: string): string {
 /** Whether a session that was found has not ended. */
 export function sessionStands({ usedAt, expireAt }: { usedAt: string; expireAt: string }, now: string): boolean {
   return usedAt > idleBefore(now) && expireAt > now
+}
+
+/** Whether the person of this session may set another password without knowing the present one. */
+export function mayReplacePassword(
+  { isByLink, createdAt }: { isByLink: boolean; createdAt: string },
+  now: string,
+): boolean {
+  return isByLink && Date.parse(now) - Date.parse(createdAt) < replacePasswordMinutes * 60_000
 }
 
 /** What was used then or earlier has been idle for too long. */

@@ -21,6 +21,6 @@ export const signInWithLink = consoleAction({
     if (!userId) {
       throw new Problem('sign_in_failed', 'the link has been used already or has expired; ask for a new one')
     }
-    return { result: { userId }, sessionToken: await openSession(context, userId) }
+    return { result: { userId }, sessionToken: await openSession(context, userId, { isByLink: true }) }
   },
 })

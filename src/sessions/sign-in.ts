@@ -17,7 +17,8 @@ export const signIn = consoleAction({
     { additionalProperties: false },
   ),
   result: Type.Object({ userId: Type.String() }, { additionalProperties: false }),
-  guardedNames: ({ email }) => [`password of ${email.toLowerCase()}`],
+  // Generous, since strangers can use it up: whoever guesses from one place is slowed down by the bucket of that place.
+  guarded: ({ email }) => [{ name: `sign-in of ${email.toLowerCase()}`, burst: 200, perSecond: 10 }],
   async prepare({ sql }, { body }) {
     const { verifyPassword } = await import('../lib/password.ts')
     const person = await findPersonByEmail(sql, body.email.toLowerCase())

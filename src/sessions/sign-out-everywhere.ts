@@ -1,7 +1,8 @@
 import { consoleAction } from '../http/console-action.ts'
 import { NoResult } from '../http/operation.ts'
-import { removeSessionsOf } from './store.ts'
+import { lockPerson, removeLinksOf, removeSessionsOf } from './store.ts'
 
+/** Also makes links useless that the person could still be signed in with. */
 export const signOutEverywhere = consoleAction({
   id: 'signOutEverywhere',
   method: 'DELETE',
@@ -9,7 +10,10 @@ export const signOutEverywhere = consoleAction({
   access: 'person',
   result: NoResult,
   async run({ sql, signedIn }) {
-    await removeSessionsOf(sql, signedIn!.userId)
+    const { userId } = signedIn!
+    await lockPerson(sql, userId)
+    await removeSessionsOf(sql, userId)
+    await removeLinksOf(sql, userId)
     return { result: null, sessionToken: null }
   },
 })

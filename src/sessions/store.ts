@@ -5,13 +5,16 @@ import { idleBefore, mostSessionsOfPerson } from './session.ts'
 interface StandingRow {
   id: string
   user_id: string
+  created_at: string
   used_at: string
   expire_at: string
+  is_by_link: number
   role: Role | null
 }
 
 // Without an organization (an empty id) there is no membership either.
-const standingText = `SELECT sessions.id, sessions.user_id, sessions.used_at, sessions.expire_at, members.role
+const standingText = `SELECT sessions.id, sessions.user_id, sessions.created_at, sessions.used_at, sessions.expire_at,
+    sessions.is_by_link, members.role
   FROM sessions LEFT JOIN members
     ON members.user_id = sessions.user_id AND members.organization_id = :organizationId`
 
@@ -29,9 +32,10 @@ const insertStatement = statement<{
   expireAt: string
   address: string
   userAgent: string
+  isByLink: number
 }>(
-  `INSERT INTO sessions (token_hash, id, user_id, created_at, used_at, expire_at, address, user_agent)
-   VALUES (:tokenHash, :id, :userId, :now, :now, :expireAt, :address, :userAgent)`,
+  `INSERT INTO sessions (token_hash, id, user_id, created_at, used_at, expire_at, address, user_agent, is_by_link)
+   VALUES (:tokenHash, :id, :userId, :now, :now, :expireAt, :address, :userAgent, :isByLink)`,
 )
 const deleteStatement = statement<{ id: string }>('DELETE FROM sessions WHERE id = :id')
 const deleteOldestStatement = statement<{ userId: string; kept: number }>(
@@ -73,6 +77,7 @@ const insertLinkStatement = statement<{ tokenHash: string; userId: string; now: 
 const findLinkStatement = statement<{ tokenHash: string; now: string }, { user_id: string }>(
   'SELECT user_id FROM sign_in_links WHERE token_hash = :tokenHash AND expire_at > :now',
 )
+const deleteLinksOfUserStatement = statement<{ userId: string }>('DELETE FROM sign_in_links WHERE user_id = :userId')
 const deleteLinkStatement = statement<{ tokenHash: string }>('DELETE FROM sign_in_links WHERE token_hash = :tokenHash')
 
 interface PersonRow {
@@ -80,16 +85,17 @@ interface PersonRow {
   name: string
   email: string
   password_hash: string | null
+  created_at: string
 }
 
 const findPersonStatement = statement<{ id: string }, PersonRow>(
-  'SELECT id, name, email, password_hash FROM users WHERE id = :id',
+  'SELECT id, name, email, password_hash, created_at FROM users WHERE id = :id',
 )
 const lockPersonStatement = statement<{ id: string }, PersonRow>(
-  'SELECT id, name, email, password_hash FROM users WHERE id = :id FOR UPDATE',
+  'SELECT id, name, email, password_hash, created_at FROM users WHERE id = :id FOR UPDATE',
 )
 const findByEmailStatement = statement<{ email: string }, PersonRow>(
-  'SELECT id, name, email, password_hash FROM users WHERE email = :email',
+  'SELECT id, name, email, password_hash, created_at FROM users WHERE email = :email',
 )
 const listOrganizationsStatement = statement<{ userId: string }, { id: string; name: string; role: Role }>(
   `SELECT organizations.id, organizations.name, members.role
@@ -101,8 +107,11 @@ const listOrganizationsStatement = statement<{ userId: string }, { id: string; n
 export interface SessionStanding {
   id: string
   userId: string
+  createdAt: string
   usedAt: string
   expireAt: string
+  /** Begun by a sign-in link. */
+  isByLink: boolean
   /** Of the person in the organization; undefined when the person is no member. */
   role: Role | undefined
 }
@@ -111,8 +120,10 @@ function toStanding(row: StandingRow): SessionStanding {
   return {
     id: row.id,
     userId: row.user_id,
+    createdAt: row.created_at,
     usedAt: row.used_at,
     expireAt: row.expire_at,
+    isByLink: row.is_by_link === 1,
     role: row.role ?? undefined,
   }
 }
@@ -144,11 +155,12 @@ export interface SessionToInsert {
   expireAt: string
   address: string
   userAgent: string
+  isByLink: boolean
 }
 
 /** Call with the person locked: what is too many is decided by looking. */
 export async function insertSession(sql: Sql, session: SessionToInsert): Promise<void> {
-  await sql.run(insertStatement, { ...session })
+  await sql.run(insertStatement, { ...session, isByLink: session.isByLink ? 1 : 0 })
   await sql.run(deleteOldestStatement, { userId: session.userId, kept: mostSessionsOfPerson })
 }
 
@@ -206,10 +218,20 @@ export async function insertLink(
   await sql.run(insertLinkStatement, link)
 }
 
-/** Whose link it is; it is used up by this, and of two who use it at once only one gets an answer. */
+/**
+ * Whose link it is; it is used up by this, and of two who use it at once only one gets an answer. The person is locked before
+ * it is taken: links that somebody is removing at this moment are gone by then.
+ */
 export async function takeLink(sql: Sql, tokenHash: string, now: string): Promise<string | undefined> {
   const row = await sql.first(findLinkStatement, { tokenHash, now })
-  return row && (await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined
+  if (!row) return undefined
+  await lockPerson(sql, row.user_id)
+  return (await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined
+}
+
+/** Call with the person locked. */
+export async function removeLinksOf(sql: Sql, userId: string): Promise<void> {
+  await sql.run(deleteLinksOfUserStatement, { userId })
 }
 
 export interface Person {
@@ -217,10 +239,11 @@ export interface Person {
   name: string
   email: string
   passwordHash: string | undefined
+  createdAt: string
 }
 
-function toPerson({ id, name, email, password_hash }: PersonRow): Person {
-  return { id, name, email, passwordHash: password_hash ?? undefined }
+function toPerson({ id, name, email, password_hash, created_at }: PersonRow): Person {
+  return { id, name, email, passwordHash: password_hash ?? undefined, createdAt: created_at }
 }
 
 export async function findPerson(sql: Sql, id: string): Promise<Person | undefined> {

@@ -21,9 +21,13 @@ export interface RunningPenstock {
   stop(): Promise<void>
 }
 
-/** The try-it mode in a folder of its own. */
-export async function startPenstock(settings: Record<string, string> = {}): Promise<RunningPenstock> {
-  const folder = mkdtempSync(join(tmpdir(), 'penstock-console-'))
+export function makeFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'penstock-console-'))
+}
+
+/** The try-it mode, in a folder of its own unless told; the folder goes when it is stopped, unless it was told. */
+export async function startPenstock(settings: Record<string, string> = {}, given?: string): Promise<RunningPenstock> {
+  const folder = given ?? makeFolder()
   const child = spawn(process.execPath, [join(root, 'bin/penstock.js'), 'try'], {
     cwd: folder,
     env: {
@@ -49,7 +53,7 @@ export async function startPenstock(settings: Record<string, string> = {}): Prom
     url: sample.BASE_URL!,
     signInLink: /http\S+sign-in#lnk_\w+/.exec(printed)![0],
     sample,
-    stop: () => stop(child, folder),
+    stop: () => stop(child, given ? undefined : folder),
   }
 }
 
@@ -62,12 +66,12 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function stop(child: ChildProcess, folder: string): Promise<void> {
+async function stop(child: ChildProcess, folder: string | undefined): Promise<void> {
   if (child.exitCode === null) {
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
-  rmSync(folder, { recursive: true, force: true })
+  if (folder) rmSync(folder, { recursive: true, force: true })
 }
 
 export function openBrowser(): Promise<Browser> {

@@ -114,6 +114,13 @@ describe('S10 the console under attack', () => {
           { method: 'POST', mode, body: JSON.stringify({ newPassword: 'correct horse battery' }) },
         ])
       }
+      // What the server answered, which the page itself is not told.
+      const answers: { method: string; status: number }[] = []
+      page.on('response', (response) => {
+        if (response.url().startsWith(url)) {
+          answers.push({ method: response.request().method(), status: response.status() })
+        }
+      })
       const read = await page.evaluate(async (list) => {
         const texts: string[] = []
         for (const [address, options] of list) {
@@ -124,6 +131,13 @@ describe('S10 the console under attack', () => {
         return texts.filter((text) => text !== '')
       }, attempts)
       assert.deepEqual(read, [])
+      // Without asking for permission first, browsers send GET and POST; the rest has not come to the server. With the cookie a
+      // GET would be answered with 200 if only its origin were ours.
+      const isSameSite = host === '127.0.0.1'
+      const got = (method: string) => answers.filter((each) => each.method === method).map(({ status }) => status)
+      assert.deepEqual(got('GET'), isSameSite ? [403, 403, 403] : [401, 401, 403])
+      assert.deepEqual(got('POST'), isSameSite ? [403, 403, 403, 403] : [401, 401, 401, 403])
+      assert.equal(answers.length, 7)
 
       // A form needs no permission of the other side to be sent.
       for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
@@ -137,8 +151,17 @@ describe('S10 the console under attack', () => {
           await form.setContent(
             `<form method="post" action="${action}" enctype="${enctype}"><input name='{"name":"stolen","roles":["admin"],"x":"' value='"}'></form>`,
           )
-          await Promise.all([form.waitForLoadState(), form.evaluate('document.forms[0].submit()')])
-          await form.waitForTimeout(50)
+          const answered = form.waitForResponse(action)
+          await form.evaluate('document.forms[0].submit()')
+          const response = await answered
+          const carriesCookie = 'cookie' in (await response.request().allHeaders())
+          assert.equal(carriesCookie, isSameSite, 'whether the session goes along')
+          if (!isSameSite && action === `${organization}/keys`) assert.equal(response.status(), 401)
+          else {
+            // Not because of the media type or the missing token: the origin is looked at first.
+            assert.equal(response.status(), 403)
+            assert.match(await response.text(), /must come from a page of this Penstock/)
+          }
           await form.close()
         }
       }
