@@ -2,12 +2,15 @@
 // With a folder as argument: every page instead, at both widths, in light and dark, to be looked at.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { startEngine } from '../engine.ts'
 import { callApi, openBrowser, openPerson, type RunningPenstock, startPenstock } from './browser.ts'
 import { everyPage } from './pages.ts'
 
 const folder = process.argv[2]
 const penstock = await startPenstock()
 const browser = await openBrowser()
+const engine = await startEngine()
+engine.password = 'password of the pictures'
 try {
   await makeHistory(penstock)
   const person = await openPerson(browser)
@@ -72,12 +75,15 @@ try {
 } finally {
   await browser.close()
   await penstock.stop()
+  await engine.stop()
 }
 
 /** Some changes, so that lists have something to show. */
 async function makeHistory(running: RunningPenstock): Promise<void> {
   const { sample } = running
   const service = `/services/${sample.SERVICE_ID}`
+  const { url, username, password } = engine
+  await callApi(running, 'PATCH', service, { endpoint: { url, username, password } })
   await callApi(running, 'PATCH', `/members/${sample.USER_ID}`, { role: 'admin' })
   await callApi(running, 'POST', '/invitations', { email: 'noor.haddad@northwind.example', role: 'developer' })
   await callApi(running, 'POST', '/keys', { name: 'Terraform', roles: ['admin'] })
@@ -88,4 +94,9 @@ async function makeHistory(running: RunningPenstock): Promise<void> {
   await callApi(running, 'PATCH', `${service}/pipes/${sample.KAFKA_PIPE_ID}`, {
     settings: { streaming_max_insert_wait_ms: 1000 },
   })
+  for (let waits = 0; waits < 50; waits++) {
+    if (((await callApi(running, 'GET', service)).result as { state: string }).state === 'running') return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error('the engine of the pictures was not found to run')
 }
