@@ -65,7 +65,8 @@ describe('the console, from the first start', () => {
       .getByRole('link', { name: 'Open the key' })
       .or(page.getByRole('button', { name: 'Open the key' }))
       .click()
-    await title(/Terraform/)
+    await page.waitForURL(/keys\/[0-9a-f-]{36}$/)
+    await page.getByRole('heading', { name: 'About this key' }).waitFor()
     assert.ok(!(await page.content()).includes(key.secret))
   })
 
