@@ -1,12 +1,12 @@
 import '@mantine/core/styles.css'
 import './console.css'
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core'
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { PenstockError } from '../src/client/error.ts'
-import { sessionQuery } from './api/session.ts'
+import { watchSession } from './api/session-watch.ts'
 import { makeRouter } from './routes.tsx'
 import { theme } from './theme.ts'
 
@@ -24,16 +24,9 @@ const queries = new QueryClient({
       throwOnError: (_, query) => query.state.data === undefined,
     },
   },
-  queryCache: new QueryCache({
-    onError: (error) => {
-      // The session has ended: asking who is signed in leads to the page where one signs in.
-      if (error instanceof PenstockError && error.status === 401) {
-        void queries.invalidateQueries(sessionQuery).then(() => router.invalidate())
-      }
-    },
-  }),
 })
 const router = makeRouter(queries)
+watchSession(queries, router)
 
 createRoot(document.getElementById('root')!, {
   // What the API refused is told by the page itself; everything else is a defect.

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { attemptSeconds, OidcFlow } from './accounts/oidc.ts'
+import { attemptSeconds, OidcFlow, pageOfConsole } from './accounts/oidc.ts'
 import { Sealer } from './activities/sealer.ts'
 import type { Config } from './config.ts'
 import { consoleActions } from './console-actions.ts'
@@ -186,6 +186,8 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       attemptSeconds,
       begin: (to) => flow.begin(to),
       finish: (returned) => flow.finish(returned),
+      pageAsked: pageOfConsole,
+      pageOfAttempt: (attempt) => flow.pageOfAttempt(attempt),
       explain: (error, requestId) => flow.explain(error, requestId),
     })
   }

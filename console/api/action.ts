@@ -1,7 +1,9 @@
 // What people do about their own account and session: actions of the console, which are not part of the API.
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PenstockError } from '../../src/client/error.ts'
 import { asPenstockError } from './change.ts'
+import { rereadSession } from './session.ts'
 
 interface ActionState {
   isBusy: boolean
@@ -10,6 +12,7 @@ interface ActionState {
 
 /** `start` never throws: `error` tells what went wrong. What is to follow a success belongs into `run`. */
 export function useAction<Input extends unknown[]>(run: (...input: Input) => Promise<unknown>) {
+  const queries = useQueryClient()
   const [state, setState] = useState<ActionState>({ isBusy: false, error: undefined })
   const start = async (...input: Input): Promise<void> => {
     setState({ isBusy: true, error: undefined })
@@ -18,6 +21,7 @@ export function useAction<Input extends unknown[]>(run: (...input: Input) => Pro
       setState({ isBusy: false, error: undefined })
     } catch (error) {
       setState({ isBusy: false, error: asPenstockError(error) })
+      await rereadSession(queries, error)
     }
   }
   return { ...state, start }

@@ -16,7 +16,12 @@ export function useChange<Result = unknown>({ organizationId, onDone }: ChangeOp
     mutationFn: (call) => call(api),
     onSuccess: async (answer) => {
       // What was there before may be gone: a page about it must not ask for it again before it is left.
-      await onDone?.(answer)
+      // What fails from here on does not undo the change: it must not be told as if nothing was changed.
+      try {
+        await onDone?.(answer)
+      } catch (error) {
+        if (!(error instanceof PenstockError)) reportError(error)
+      }
       await queries.invalidateQueries({ queryKey: [organizationId] })
     },
   })

@@ -31,6 +31,23 @@ async function all<Item>(read: (cursor: string | undefined) => Promise<Answer<It
   return items
 }
 
+/** The first of a list, page after page: as many as a person waits for, and whether these are all. */
+async function firstOf<Item>(
+  most: number,
+  read: (cursor: string | undefined) => Promise<Answer<Item[]>>,
+): Promise<{ items: Item[]; areAll: boolean }> {
+  const items: Item[] = []
+  let cursor: string | undefined
+  do {
+    const page = await read(cursor)
+    items.push(...page.result)
+    cursor = page.next
+  } while (cursor !== undefined && items.length < most)
+  return { items, areAll: cursor === undefined }
+}
+
+const mostToLookThrough = 5_000
+
 export const organizationQuery = (organizationId: string) =>
   queryOptions({
     queryKey: [organizationId, 'organization'],
@@ -48,13 +65,33 @@ export const metricsQuery = (organizationId: string) =>
 export const membersQuery = (organizationId: string) =>
   pages([organizationId, 'members'], (cursor, signal) => api.listMembers({ organizationId, cursor }, { signal }))
 
+export const memberQuery = (organizationId: string, userId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'members', userId],
+    queryFn: ({ signal }) => api.getMember({ organizationId, userId }, { signal }),
+  })
+
 export const invitationsQuery = (organizationId: string) =>
   pages([organizationId, 'invitations'], (cursor, signal) =>
     api.listInvitations({ organizationId, cursor }, { signal }),
   )
 
+export const allInvitationsQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'invitations', 'all'],
+    queryFn: ({ signal }) =>
+      firstOf(mostToLookThrough, (cursor) => api.listInvitations({ organizationId, cursor, limit: 1000 }, { signal })),
+  })
+
 export const keysQuery = (organizationId: string) =>
   pages([organizationId, 'keys'], (cursor, signal) => api.listKeys({ organizationId, cursor }, { signal }))
+
+export const allKeysQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'keys', 'all'],
+    queryFn: ({ signal }) =>
+      firstOf(mostToLookThrough, (cursor) => api.listKeys({ organizationId, cursor, limit: 1000 }, { signal })),
+  })
 
 export const keyQuery = (organizationId: string, keyId: string) =>
   queryOptions({

@@ -1,6 +1,6 @@
 // Who is signed in, and what people do about their own account.
-import { queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { useRef } from 'react'
+import { type QueryClient, queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { PenstockError } from '../../src/client/error.ts'
 import type { Member } from '../../src/client/shapes.ts'
 import { act, setCsrfToken } from './client.ts'
 
@@ -47,11 +47,14 @@ export interface InvitationLook {
   invitedPerson: 'new' | 'known'
 }
 
+let lastSignedIn: SignedInSession | undefined
+
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async () => {
     const session = await act<Session>('GET', 'session')
     setCsrfToken(session.signedIn ? session.csrfToken : '')
+    if (session.signedIn) lastSignedIn = session
     return session
   },
   staleTime: 60_000,
@@ -60,11 +63,23 @@ export const sessionQuery = queryOptions({
 /** The person of this page; only below routes that need one. */
 export function useSignedIn(): SignedInSession {
   const { data } = useSuspenseQuery(sessionQuery)
-  const known = useRef<SignedInSession>(null)
-  // When the session ends, the router leads away from this page; until it has, the page stands as it was.
-  if (data.signedIn) known.current = data
-  if (!known.current) throw new Error('nobody is signed in')
-  return known.current
+  // When the session ends, the page stands as it was until its person has signed in again, or has left.
+  const session = data.signedIn ? data : lastSignedIn
+  if (!session) throw new Error('nobody is signed in')
+  return session
+}
+
+/** After a refusal: reads the session again if the refusal may come from a session that is not what the page takes it for. */
+export async function rereadSession(queries: QueryClient, refusal: unknown): Promise<void> {
+  if (!(refusal instanceof PenstockError)) return
+  const { status, message } = refusal
+  const isAboutSession =
+    status === 401 || status === 403 || (status === 404 && /\borganization \S+ was not found/.test(message))
+  if (!isAboutSession) return
+  // Known already; pages that go on reading in the background must not ask each time.
+  if (queries.getQueryData(sessionQuery.queryKey)?.signedIn === false) return
+  // What could not be read leaves everything as it was.
+  await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined)
 }
 
 /** Whether the person of this page may change things in the organization. */

@@ -4,6 +4,12 @@ import { type ApiCall, curlOf, requestOf } from '../api/client.ts'
 import { CopyTextButton } from './copy.tsx'
 import { TerminalIcon } from './icons.tsx'
 
+/**
+ * A dialog around it also listens to Escape, on the window and before everybody else, but leaves alone what is pressed on an
+ * element with this: everything in the popover that can have the focus needs it.
+ */
+const escapeStaysHere = { 'data-mantine-stop-propagation': 'true' }
+
 export function CurlButton({
   call,
   size = 'sm',
@@ -15,7 +21,7 @@ export function CurlButton({
   iconFor?: string
 }) {
   return (
-    <Popover width={560} position="top-start" withinPortal shadow="md" trapFocus>
+    <Popover width={560} position="top-start" withinPortal shadow="md" trapFocus returnFocus>
       <Popover.Target>
         {iconFor === undefined ? (
           <Button variant="default" size={size} leftSection={<TerminalIcon size={16} />}>
@@ -32,7 +38,7 @@ export function CurlButton({
           </ActionIcon>
         )}
       </Popover.Target>
-      <Popover.Dropdown maw="calc(100vw - 32px)">
+      <Popover.Dropdown maw="calc(100vw - 32px)" {...escapeStaysHere}>
         <CurlText call={call} />
       </Popover.Dropdown>
     </Popover>
@@ -40,19 +46,32 @@ export function CurlButton({
 }
 
 function CurlText({ call }: { call: ApiCall }) {
-  const text = curlOf(requestOf(call))
+  const request = requestOf(call)
+  const text = curlOf(request)
   return (
     <Stack gap="xs">
-      <Text size="sm">The same with an API key. Secrets that you typed are in it: mind where you paste it.</Text>
-      <Code block tabIndex={0} mah={320} style={{ overflow: 'auto' }}>
+      <Text size="sm">
+        The same with an API key.
+        {hasSecret(request.body) && ' Secrets that you typed are in it: mind where you paste it.'}
+      </Text>
+      <Code block tabIndex={0} {...escapeStaysHere} mah={320} style={{ overflow: 'auto' }}>
         {text}
       </Code>
       <Group>
-        <CopyTextButton text={text} size="xs">
+        <CopyTextButton text={text} size="xs" {...escapeStaysHere}>
           Copy
         </CopyTextButton>
       </Group>
     </Stack>
+  )
+}
+
+const secretFields = ['password', 'secretKey', 'privateKey', 'connectionString', 'keySecret', 'accessKey']
+
+function hasSecret(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false
+  return Object.entries(body).some(
+    ([name, value]) => (secretFields.includes(name) && typeof value === 'string') || hasSecret(value),
   )
 }
 
@@ -67,6 +86,7 @@ export function ChangeBar({
   disabledReason,
   danger = false,
   isSubmit = false,
+  isNothingChanged = false,
 }: {
   call: ApiCall
   label: string
@@ -78,6 +98,8 @@ export function ChangeBar({
   danger?: boolean
   /** The button submits the form around it; `onSend` is not used then. */
   isSubmit?: boolean
+  /** Then there is no call to show. */
+  isNothingChanged?: boolean
 }) {
   return (
     <Group gap="sm" align="center">
@@ -95,7 +117,7 @@ export function ChangeBar({
           Cancel
         </Button>
       )}
-      <CurlButton call={call} />
+      {!isNothingChanged && <CurlButton call={call} />}
       {disabled && disabledReason && (
         <Text size="sm" c="dimmed">
           {disabledReason}

@@ -1,9 +1,10 @@
-import { Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Stack, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
 import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from './change-bar.tsx'
+import { Dialog, useHoldOpen } from './dialog.tsx'
 import { ProblemNotice } from './problem-notice.tsx'
 
 export interface Confirmation<Result> {
@@ -25,9 +26,9 @@ export interface Confirmation<Result> {
 
 export function Confirm<Result>(props: Confirmation<Result>) {
   return (
-    <Modal opened={props.opened} onClose={props.onClose} title={props.title} size={540} centered>
+    <Dialog opened={props.opened} onClose={props.onClose} title={props.title} size={540} centered>
       <Content {...props} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -49,6 +50,7 @@ function Content<Result>({
       await onDone?.(answer)
     },
   })
+  useHoldOpen(change.isSending)
   return (
     <Stack>
       <Text component="div" size="sm">

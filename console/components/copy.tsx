@@ -1,5 +1,23 @@
-import { ActionIcon, Button, type ButtonProps, Code, CopyButton, Group, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, type ButtonProps, Code, Group, Tooltip } from '@mantine/core'
+import { useClipboard } from '@mantine/hooks'
+import { useEffect } from 'react'
 import { CheckIcon, CopyIcon } from './icons.tsx'
+
+/** What a button that copies says of itself. Browsers refuse to copy, for one, on a page that was not loaded over https. */
+function useCopy(text: string, label: string) {
+  const { copy, copied, error, reset } = useClipboard({ timeout: 2000 })
+  useEffect(() => {
+    if (!error) return
+    const timer = setTimeout(reset, 8000)
+    return () => clearTimeout(timer)
+  }, [error, reset])
+  return {
+    copy: () => copy(text),
+    isCopied: copied,
+    isRefused: error !== null,
+    label: error ? 'Could not copy: select the text' : copied ? 'Copied' : label,
+  }
+}
 
 /** A text of ids and codes, with a button that copies it. */
 export function CopyText({ text, label }: { text: string; label: string }) {
@@ -11,39 +29,27 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   )
 }
 
-export function CopyIconButton({ text, label }: { text: string; label: string }) {
+export function CopyIconButton({ text, label: thing }: { text: string; label: string }) {
+  const { copy, isCopied, isRefused, label } = useCopy(text, `Copy the ${thing}`)
   return (
-    <CopyButton value={text} timeout={2000}>
-      {({ copied, copy }) => (
-        <Tooltip label={copied ? 'Copied' : `Copy the ${label}`}>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size="sm"
-            onClick={copy}
-            aria-label={copied ? 'Copied' : `Copy the ${label}`}
-          >
-            {copied ? <CheckIcon size={14} /> : <CopyIcon size={14} />}
-          </ActionIcon>
-        </Tooltip>
-      )}
-    </CopyButton>
+    <Tooltip label={label} opened={isRefused || undefined}>
+      <ActionIcon variant="subtle" color={isRefused ? 'red' : 'gray'} size="sm" onClick={copy} aria-label={label}>
+        {isCopied ? <CheckIcon size={14} /> : <CopyIcon size={14} />}
+      </ActionIcon>
+    </Tooltip>
   )
 }
 
 export function CopyTextButton({ text, children, ...props }: { text: string; children: string } & ButtonProps) {
+  const { copy, isCopied, label } = useCopy(text, children)
   return (
-    <CopyButton value={text} timeout={2000}>
-      {({ copied, copy }) => (
-        <Button
-          variant="default"
-          leftSection={copied ? <CheckIcon size={16} /> : <CopyIcon size={16} />}
-          onClick={copy}
-          {...props}
-        >
-          {copied ? 'Copied' : children}
-        </Button>
-      )}
-    </CopyButton>
+    <Button
+      variant="default"
+      leftSection={isCopied ? <CheckIcon size={16} /> : <CopyIcon size={16} />}
+      onClick={copy}
+      {...props}
+    >
+      {label}
+    </Button>
   )
 }

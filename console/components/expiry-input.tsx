@@ -25,7 +25,7 @@ export function ExpiryInput({
   error?: string | undefined
   disabled?: boolean
 }) {
-  const [choice, setChoice] = useState(present === undefined ? 'never' : 'present')
+  const [choice, setChoice] = useState(present === undefined ? 'never' : present === value ? 'present' : 'moment')
   const choose = (chosen: string) => {
     setChoice(chosen)
     if (chosen === 'present') onChange(present ?? null)
@@ -52,22 +52,52 @@ export function ExpiryInput({
         error={choice === 'moment' ? undefined : error}
         disabled={disabled}
       />
-      {choice === 'moment' && (
-        <TextInput
-          type="datetime-local"
-          label="Moment of expiry, in your time zone"
-          value={value === null ? '' : localText(value)}
-          onChange={(event) => {
-            const moment = new Date(event.currentTarget.value)
-            if (!Number.isNaN(moment.getTime())) onChange(moment.toISOString())
-          }}
-          error={error}
-          disabled={disabled}
-        />
-      )}
+      {choice === 'moment' && <MomentInput value={value} onChange={onChange} error={error} disabled={disabled} />}
     </Stack>
   )
 }
+
+/** What is typed stays as it is until it is a moment; what is none when the field is left goes back to the one from before. */
+function MomentInput({
+  value,
+  onChange,
+  error,
+  disabled,
+}: {
+  value: string | null
+  onChange: (expireAt: string) => void
+  error: string | undefined
+  disabled: boolean
+}) {
+  const present = value === null ? '' : localText(value)
+  const [text, setText] = useState(present)
+  const take = (typed: string): void => {
+    // The field holds no seconds: what was not changed must not lose them.
+    if (typed !== present) onChange(new Date(typed).toISOString())
+  }
+  return (
+    <TextInput
+      type="datetime-local"
+      label="Moment of expiry, in your time zone"
+      value={text}
+      onChange={({ currentTarget: { value: typed } }) => {
+        setText(typed)
+        // A year is typed digit by digit, from 0002 on.
+        if (isMoment(typed) && typed >= '2000') take(typed)
+      }}
+      onBlur={() => {
+        if (isMoment(text)) take(text)
+        else setText(present)
+      }}
+      required
+      withAsterisk={false}
+      error={error}
+      disabled={disabled}
+    />
+  )
+}
+
+const isMoment = (text: string): boolean => /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text))
 
 /** As the browser's own field wants it: local time without an offset. */
 function localText(at: string): string {

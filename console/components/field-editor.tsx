@@ -1,6 +1,6 @@
 // Settings and scaling of a pipe: every field with its value, its default and its meaning; to be changed in place, with the
 // exact change shown before it is sent.
-import { Alert, Button, Stack, Text, Title } from '@mantine/core'
+import { Alert, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
@@ -8,6 +8,8 @@ import { ChangeBar } from './change-bar.tsx'
 import { DiffTable } from './diff.tsx'
 import { EditedValue, type Fields, FieldTable, type FieldValue, ShownValue } from './field-table.tsx'
 import { EditIcon } from './icons.tsx'
+import { LeaveQuestion } from './leave-question.tsx'
+import { Outdated } from './outdated.tsx'
 import { ProblemNotice } from './problem-notice.tsx'
 import { ReasonButton } from './reason-button.tsx'
 import { Section } from './section.tsx'
@@ -109,7 +111,6 @@ function EditedFields({
   // What the edits began with: what somebody else changes meanwhile must not slip in below them.
   const [base, setBase] = useState(present)
   const [edits, setEdits] = useState<FieldPatch>({})
-  const [isReading, setIsReading] = useState(false)
   const change = useChange<unknown>({ organizationId, onDone: () => onEnd(true) })
   const patch = Object.fromEntries(
     Object.entries(edits).filter(([name, value]) => (value ?? fields[name]!.default) !== base.values[name]),
@@ -160,23 +161,13 @@ function EditedFields({
           )}
         </Stack>
         {isOutdated ? (
-          <Alert color="orange" variant="light" title="Somebody else changed the pipe" role="alert">
-            <Stack gap="xs" align="start">
-              <Text size="sm">Nothing was saved. Load the pipe again; what you entered here is kept.</Text>
-              <Button
-                size="xs"
-                loading={isReading}
-                onClick={async () => {
-                  setIsReading(true)
-                  setBase(await readAgain())
-                  setIsReading(false)
-                  change.reset()
-                }}
-              >
-                Load it again
-              </Button>
-            </Stack>
-          </Alert>
+          <Outdated
+            thing="pipe"
+            onLoadAgain={async () => {
+              setBase(await readAgain())
+              change.reset()
+            }}
+          />
         ) : (
           <ProblemNotice error={change.error} shownFields={Object.keys(fields)} />
         )}
@@ -184,12 +175,14 @@ function EditedFields({
           call={call}
           label={label}
           isSubmit
+          isNothingChanged={!hasChanges}
           isSending={change.isSending}
           onCancel={() => onEnd(false)}
           disabled={!hasChanges || isOutdated}
           disabledReason={isOutdated ? undefined : 'Change a value first.'}
         />
       </Stack>
+      <LeaveQuestion isAsked={() => hasChanges} />
     </form>
   )
 }

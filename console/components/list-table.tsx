@@ -3,7 +3,9 @@ import { Button, Center, Skeleton, Stack, Table } from '@mantine/core'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
+import { asPenstockError } from '../api/change.ts'
 import { useLasting } from './loading.tsx'
+import { ProblemNotice } from './problem-notice.tsx'
 
 export interface Column<Item> {
   label: string
@@ -35,6 +37,8 @@ export function ListTable<Item>({
   keyOf: (item: Item) => string
   query: Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage' | 'isFetchingNextPage'> & {
     fetchNextPage: () => unknown
+    isFetchNextPageError?: boolean
+    error?: Error | null
   }
   /** Shown instead of a table without rows. */
   empty: ReactNode
@@ -81,6 +85,9 @@ export function ListTable<Item>({
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {query.isFetchNextPageError && !query.isFetchingNextPage && (
+        <ProblemNotice error={asPenstockError(query.error)} title="The rest of the list could not be read" />
+      )}
       {query.hasNextPage && (
         <Center>
           <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>

@@ -1,13 +1,27 @@
 import { Anchor, Button, Center, Group, Stack, Text, Title } from '@mantine/core'
+import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router'
+import { createContext, useContext, useEffect } from 'react'
 import { asPenstockError } from '../api/change.ts'
 import { RequestId } from './problem-notice.tsx'
 
+/** Whether a frame stands around the page, which has the page's `main` then. */
+export const IsFramed = createContext(false)
+
+function useDocumentTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · Penstock`
+  }, [title])
+}
+
 export function NotFoundPage() {
+  const isFramed = useContext(IsFramed)
+  const title = 'There is nothing here'
+  useDocumentTitle(title)
   return (
-    <Center mih={360} p="md" component="main">
+    <Center mih={360} p="md" component={isFramed ? 'div' : 'main'}>
       <Stack align="center" maw={480}>
-        <Title order={1}>There is nothing here</Title>
+        <Title order={1}>{title}</Title>
         <Text c="dimmed" ta="center">
           The address is mistyped, what it led to has been removed, or you are not a member of its organization.
         </Text>
@@ -19,20 +33,49 @@ export function NotFoundPage() {
   )
 }
 
+/** What was never read and failed is kept as failed, and not read again by a page that needs it, until it is forgotten. */
+function forgetFailures(queries: QueryClient): void {
+  queries.removeQueries({
+    type: 'inactive',
+    predicate: ({ state }) => state.status === 'error' && state.data === undefined,
+  })
+}
+
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
-  const router = useRouter()
+  const queries = useQueryClient()
+  // Also whoever leaves by a link, and comes back later, finds the page read anew.
+  useEffect(() => {
+    forgetFailures(queries)
+    return () => forgetFailures(queries)
+  }, [queries])
   const problem = asPenstockError(error)
   if (problem.status === 404) return <NotFoundPage />
   return (
-    <Center mih={360} p="md" role="alert">
-      <Stack align="center" maw={520}>
-        <Title order={1}>{problem.status === 0 ? 'Penstock does not answer' : 'This page could not be shown'}</Title>
+    <ProblemPage
+      problem={problem}
+      onRetry={() => {
+        forgetFailures(queries)
+        reset()
+      }}
+    />
+  )
+}
+
+function ProblemPage({ problem, onRetry }: { problem: ReturnType<typeof asPenstockError>; onRetry: () => void }) {
+  const router = useRouter()
+  const isFramed = useContext(IsFramed)
+  const title = problem.status === 0 ? 'Penstock does not answer' : 'This page could not be shown'
+  useDocumentTitle(title)
+  return (
+    <Center mih={360} p="md" component={isFramed ? 'div' : 'main'}>
+      <Stack align="center" maw={520} role="alert">
+        <Title order={1}>{title}</Title>
         <Text ta="center">{problem.message}</Text>
         <RequestId id={problem.requestId} />
         <Group>
           <Button
             onClick={() => {
-              reset()
+              onRetry()
               void router.invalidate()
             }}
           >

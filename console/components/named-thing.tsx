@@ -1,8 +1,17 @@
 // A member, key, service or pipe that an activity names by its id only.
 import { Text } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { keysQuery, membersQuery, pipesQuery, servicesQuery } from '../api/queries.ts'
+import {
+  keyQuery,
+  keysQuery,
+  memberQuery,
+  membersQuery,
+  pipeQuery,
+  pipesQuery,
+  serviceQuery,
+  servicesQuery,
+} from '../api/queries.ts'
 import { itemsOf } from './list-table.tsx'
 import { PageLink } from './page-link.tsx'
 
@@ -42,11 +51,16 @@ export function Thing({ kind, ...props }: ThingProps) {
   }
 }
 
+// Most names are on the first page of a list, which is read once for all of them. Only what may be on a later page is asked
+// for by itself.
+
 type NamedThing = { organizationId: string; id: string; recorded?: string | undefined }
 
 function MemberThing({ organizationId, id, recorded }: NamedThing) {
-  const members = itemsOf(useInfiniteQuery({ ...membersQuery(organizationId), ...forNames }))
-  const member = members.find(({ userId }) => userId === id)
+  const read = useInfiniteQuery({ ...membersQuery(organizationId), ...forNames })
+  const listed = itemsOf(read).find(({ userId }) => userId === id)
+  const one = useQuery({ ...memberQuery(organizationId, id), ...forNames, enabled: !listed && read.hasNextPage })
+  const member = listed ?? one.data?.result
   if (!member) return strong(recorded ?? shortId(id))
   return (
     <PageLink inherit fw={600} to="/o/$organizationId/members" params={{ organizationId }}>
@@ -56,8 +70,10 @@ function MemberThing({ organizationId, id, recorded }: NamedThing) {
 }
 
 function KeyThing({ organizationId, id, recorded }: NamedThing) {
-  const keys = itemsOf(useInfiniteQuery({ ...keysQuery(organizationId), ...forNames }))
-  const key = keys.find((one) => one.id === id)
+  const read = useInfiniteQuery({ ...keysQuery(organizationId), ...forNames })
+  const listed = itemsOf(read).find((key) => key.id === id)
+  const one = useQuery({ ...keyQuery(organizationId, id), ...forNames, enabled: !listed && read.hasNextPage })
+  const key = listed ?? one.data?.result
   if (!key) return strong(recorded ?? shortId(id))
   return (
     <PageLink inherit fw={600} to="/o/$organizationId/keys/$keyId" params={{ organizationId, keyId: id }}>
@@ -67,8 +83,10 @@ function KeyThing({ organizationId, id, recorded }: NamedThing) {
 }
 
 export function ServiceThing({ organizationId, id, recorded }: NamedThing) {
-  const services = itemsOf(useInfiniteQuery({ ...servicesQuery(organizationId), ...forNames }))
-  const service = services.find((one) => one.id === id)
+  const read = useInfiniteQuery({ ...servicesQuery(organizationId), ...forNames })
+  const listed = itemsOf(read).find((service) => service.id === id)
+  const one = useQuery({ ...serviceQuery(organizationId, id), ...forNames, enabled: !listed && read.hasNextPage })
+  const service = listed ?? one.data?.result
   if (!service) return strong(recorded ?? shortId(id))
   return (
     <PageLink inherit fw={600} to="/o/$organizationId/services/$serviceId" params={{ organizationId, serviceId: id }}>
@@ -81,8 +99,14 @@ function PipeThing({ organizationId, id, serviceId = '', recorded }: NamedThing 
   const servicesRead = useInfiniteQuery({ ...servicesQuery(organizationId), ...forNames })
   // The pipes of a service that is gone are gone with it: asking for them would be an error.
   const enabled = servicesRead.hasNextPage || itemsOf(servicesRead).some((service) => service.id === serviceId)
-  const pipes = itemsOf(useInfiniteQuery({ ...pipesQuery(organizationId, serviceId), ...forNames, enabled }))
-  const pipe = pipes.find((one) => one.id === id)
+  const read = useInfiniteQuery({ ...pipesQuery(organizationId, serviceId), ...forNames, enabled })
+  const listed = itemsOf(read).find((pipe) => pipe.id === id)
+  const one = useQuery({
+    ...pipeQuery(organizationId, serviceId, id),
+    ...forNames,
+    enabled: !listed && read.hasNextPage,
+  })
+  const pipe = listed ?? one.data?.result
   if (!pipe) return strong(recorded ?? shortId(id))
   return (
     <PageLink

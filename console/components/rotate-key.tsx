@@ -1,10 +1,11 @@
 // Gives a key another secret: how long the old one stays good is chosen first, the new one is shown once.
-import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core'
+import { Button, Group, Radio, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Key, KeyWithSecret } from '../../src/client/shapes.ts'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from './change-bar.tsx'
+import { Dialog, useHoldOpen } from './dialog.tsx'
 import { KeySecret } from './key-secret.tsx'
 import { ProblemNotice } from './problem-notice.tsx'
 import { exactTime } from './time.tsx'
@@ -37,16 +38,15 @@ export function RotateKey({
     setMade(undefined)
   }
   return (
-    <Modal
+    <Dialog
       opened={opened}
       onClose={close}
-      title={made ? `New secret of “${apiKey.name}”` : `Rotate “${apiKey.name}”`}
+      title={made ? `New secret of “${made.key.name}”` : `Rotate “${apiKey.name}”`}
       centered
       size={made ? 'lg' : 'md'}
       // A click beside the window must not take away what is shown only once.
       closeOnClickOutside={!made}
       closeOnEscape={!made}
-      closeButtonProps={{ 'aria-label': 'Close' }}
     >
       {made ? (
         <Stack>
@@ -64,7 +64,7 @@ export function RotateKey({
       ) : (
         <ChooseGrace organizationId={organizationId} apiKey={apiKey} onCancel={close} onMade={setMade} />
       )}
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -81,6 +81,7 @@ function ChooseGrace({
 }) {
   const [graceSeconds, setGraceSeconds] = useState(3600)
   const change = useChange<KeyWithSecret>({ organizationId, onDone: ({ result }) => onMade(result) })
+  useHoldOpen(change.isSending)
   const call: ApiCall<KeyWithSecret> = (api) => api.rotateKey({ organizationId, keyId: apiKey.id }, { graceSeconds })
   return (
     <Stack>

@@ -6,8 +6,10 @@ import {
   Button,
   Group,
   Menu,
+  Modal,
   NavLink,
   ScrollArea,
+  Stack,
   Text,
   Tooltip,
   UnstyledButton,
@@ -16,7 +18,9 @@ import {
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
-import { type ComponentType, useEffect } from 'react'
+import { type ComponentType, useEffect, useRef } from 'react'
+import { useAction } from '../api/action.ts'
+import { asPenstockError } from '../api/change.ts'
 import { account, loadAnew, useSignedIn } from '../api/session.ts'
 import {
   ActivityIcon,
@@ -33,6 +37,10 @@ import {
   SunIcon,
 } from './icons.tsx'
 import { Logo } from './logo.tsx'
+import { IsFramed } from './message-pages.tsx'
+import { OutOfDateNotice } from './out-of-date-notice.tsx'
+import { ProblemNotice } from './problem-notice.tsx'
+import { SignedOutDialog } from './signed-out-dialog.tsx'
 
 const lastOrganizationKey = 'penstock-last-organization'
 
@@ -56,6 +64,23 @@ function pageOf(path: string): string | undefined {
   return pages.find((page) => page.path === `/${path.split('/')[1] ?? ''}`.replace(/^\/$/, ''))?.path
 }
 
+/** Whoever opens another page by a link goes on from its beginning, also with the keyboard or a screen reader. */
+function useFocusOnNewPage(): void {
+  const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })
+  const before = useRef(path)
+  useEffect(() => {
+    const isFirst = before.current === undefined
+    if (isFirst || before.current === path) {
+      before.current = path
+      return
+    }
+    before.current = path
+    const main = document.getElementById('main')
+    // A page may have put the focus on a field of its own.
+    if (main && !main.contains(document.activeElement)) main.focus({ preventScroll: true })
+  }, [path])
+}
+
 export function Shell() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId' })
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -63,6 +88,7 @@ export function Shell() {
   const activePage = pageOf(path.split(organizationId)[1] ?? '')
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when another page is opened.
   useEffect(close, [path])
+  useFocusOnNewPage()
   useEffect(() => localStorage.setItem(lastOrganizationKey, organizationId), [organizationId])
   return (
     <AppShell
@@ -126,7 +152,11 @@ export function Shell() {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1}>
-        <Outlet />
+        <OutOfDateNotice />
+        <IsFramed value={true}>
+          <Outlet />
+        </IsFramed>
+        <SignedOutDialog />
       </AppShell.Main>
     </AppShell>
   )
@@ -200,31 +230,51 @@ export function ColorSchemeButton() {
 
 function AccountMenu({ organizationId }: { organizationId: string }) {
   const { user } = useSignedIn()
+  const [isTold, { open: tell, close }] = useDisclosure(false)
+  const signOut = useAction(async () => {
+    try {
+      await account.signOut()
+    } catch (error) {
+      // A session that has ended needs no sign-out.
+      if (asPenstockError(error).status !== 401) {
+        tell()
+        throw error
+      }
+    }
+    await loadAnew('/console/sign-in')
+  })
   return (
-    <Menu position="bottom-end" width={240} withInitialFocusPlaceholder={false}>
-      <Menu.Target>
-        <UnstyledButton className="account-button" aria-label={`Account of ${user.name}`}>
-          <PersonIcon size={18} />
-          <Text size="sm" truncate visibleFrom="sm" maw={180}>
-            {user.name}
-          </Text>
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{user.email}</Menu.Label>
-        <Menu.Item component={Link} to={`/o/${organizationId}/account`}>
-          Account
-        </Menu.Item>
-        <Menu.Item
-          onClick={async () => {
-            // Also when it was refused: a session that has ended needs no sign-out, and one that stands is seen to stand.
-            await account.signOut().catch(() => undefined)
-            await loadAnew('/console/sign-in')
-          }}
-        >
-          Sign out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" width={240} withInitialFocusPlaceholder={false}>
+        <Menu.Target>
+          <UnstyledButton className="account-button" aria-label={`Account of ${user.name}`}>
+            <PersonIcon size={18} />
+            <Text size="sm" truncate visibleFrom="sm" maw={180}>
+              {user.name}
+            </Text>
+          </UnstyledButton>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>{user.email}</Menu.Label>
+          <Menu.Item component={Link} to={`/o/${organizationId}/account`}>
+            Account
+          </Menu.Item>
+          <Menu.Item onClick={() => void signOut.start()}>Sign out</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal opened={isTold} onClose={close} title="You are still signed in" centered>
+        <Stack>
+          <ProblemNotice error={signOut.error} title="You were not signed out" />
+          <Group gap="sm">
+            <Button onClick={() => void signOut.start()} loading={signOut.isBusy} data-autofocus>
+              Try again
+            </Button>
+            <Button variant="default" onClick={close}>
+              Stay signed in
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
   )
 }

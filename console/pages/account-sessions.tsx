@@ -63,7 +63,7 @@ export function OpenSessions() {
 }
 
 function SignOutEverywhere({ onCancel }: { onCancel: () => void }) {
-  const { user } = useSignedIn()
+  const { user, methods } = useSignedIn()
   const { start, isBusy, error } = useAction(async () => {
     await account.signOutEverywhere()
     await loadAnew('/console/sign-in')
@@ -76,7 +76,9 @@ function SignOutEverywhere({ onCancel }: { onCancel: () => void }) {
       </Text>
       {!user.hasPassword && (
         <Text size="sm">
-          You have no password. Set one before, or you need a new link from whoever runs this Penstock to come back.
+          {methods.oidc
+            ? `You have no password: you come back with ${methods.oidc.name}, if it knows you, or with a new link from whoever runs this Penstock.`
+            : 'You have no password. Set one before, or you need a new link from whoever runs this Penstock to come back.'}
         </Text>
       )}
       <ProblemNotice error={error} title="You are still signed in" />

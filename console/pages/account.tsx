@@ -81,15 +81,20 @@ function ProfileSection() {
   )
 }
 
-function aboutPassword({ hasPassword, mayReplacePassword }: SignedInSession['user']): string {
-  if (!hasPassword) return 'You have none yet. With a password you can sign in again when this session has ended.'
+function aboutPassword({ user: { hasPassword, mayReplacePassword }, methods }: SignedInSession): string {
+  if (!hasPassword) {
+    return methods.oidc
+      ? `You have none. With a password you can also sign in without ${methods.oidc.name}.`
+      : 'You have none yet. With a password you can sign in again when this session has ended.'
+  }
   const consequence = 'Changing it signs you out everywhere else; here you stay signed in.'
   if (!mayReplacePassword) return consequence
   return `${consequence} You came by a sign-in link: for 15 minutes after that, your present password is not needed.`
 }
 
 function PasswordSection() {
-  const { user } = useSignedIn()
+  const session = useSignedIn()
+  const { user } = session
   const { hasPassword } = user
   const needsPresent = hasPassword && !user.mayReplacePassword
   const refresh = useSessionRefresh()
@@ -117,7 +122,7 @@ function PasswordSection() {
     void start()
   }
   return (
-    <Section title="Password" about={aboutPassword(user)}>
+    <Section title="Password" about={aboutPassword(session)}>
       <form onSubmit={submit}>
         <Stack maw={420}>
           {/* For password managers, which keep the password under this name. */}

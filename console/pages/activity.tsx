@@ -1,6 +1,7 @@
 import { Anchor, Button, Code, Group, NativeSelect, Text, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
 import type { Activity } from '../../src/client/shapes.ts'
 import { asPenstockError } from '../api/change.ts'
 import { activitiesQuery } from '../api/queries.ts'
@@ -43,7 +44,7 @@ export function ActivityPage() {
       about="Every change that was made in the organization, by whom and from where. Activities are never changed or removed."
     >
       <FilterBar search={search} setFilter={setFilter} clear={isFiltered ? clear : undefined} />
-      {query.error ? (
+      {query.error && !query.data ? (
         <ProblemNotice error={asPenstockError(query.error)} title="The activities could not be read" />
       ) : (
         <ListTable
@@ -106,26 +107,53 @@ function FilterBar({
           })),
         ]}
       />
-      <TextInput
-        type="date"
-        label="From"
-        value={search.from ?? ''}
-        max={search.to}
-        onChange={(event) => setFilter({ from: event.currentTarget.value || undefined })}
-      />
-      <TextInput
-        type="date"
-        label="To"
-        value={search.to ?? ''}
-        min={search.from}
-        onChange={(event) => setFilter({ to: event.currentTarget.value || undefined })}
-      />
+      <DayInput label="From" value={search.from} max={search.to} onChange={(from) => setFilter({ from })} />
+      <DayInput label="To" value={search.to} min={search.from} onChange={(to) => setFilter({ to })} />
       {clear && (
         <Button variant="subtle" onClick={clear}>
           Clear the filter
         </Button>
       )}
     </Group>
+  )
+}
+
+/** A day that is being typed filters nothing yet: its year begins as 0002. */
+function DayInput({
+  label,
+  value = '',
+  min,
+  max,
+  onChange,
+}: {
+  label: string
+  value: string | undefined
+  min?: string | undefined
+  max?: string | undefined
+  onChange: (day: string | undefined) => void
+}) {
+  const [text, setText] = useState(value)
+  const [shown, setShown] = useState(value)
+  if (shown !== value) {
+    setShown(value)
+    setText(value)
+  }
+  const take = (day: string): void => {
+    if (day !== value) onChange(day || undefined)
+  }
+  return (
+    <TextInput
+      type="date"
+      label={label}
+      value={text}
+      min={min}
+      max={max}
+      onChange={({ currentTarget: { value: day } }) => {
+        setText(day)
+        if (/^\d{4}-/.test(day) && day >= '2000') take(day)
+      }}
+      onBlur={() => take(text)}
+    />
   )
 }
 

@@ -1,11 +1,10 @@
-import { Alert, Button, Code, Stack, Text, Title } from '@mantine/core'
-import { useState } from 'react'
+import { Alert, Code, Stack, Text, Title } from '@mantine/core'
 import type { PenstockError } from '../../src/client/error.ts'
 import type { Pipe, PipePatch } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { DiffTable } from '../components/diff.tsx'
+import { Outdated } from '../components/outdated.tsx'
 import { changesOf, jsonText, shownPatch } from '../components/pipe-form/patch-changes.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
@@ -59,11 +58,16 @@ export function ChangePane(props: ChangePaneProps) {
             <Text size="sm">Somebody else changed these too; yours would replace it: {bothChanged.join(', ')}.</Text>
           </Alert>
         )}
-        {isOutdated ? <Outdated onRebase={onRebase} /> : <ProblemNotice error={error} shownFields={shownFields} />}
+        {isOutdated ? (
+          <Outdated thing="pipe" onLoadAgain={onRebase} />
+        ) : (
+          <ProblemNotice error={error} shownFields={shownFields} />
+        )}
         <ChangeBar
           call={call}
           label="Save changes"
           isSubmit
+          isNothingChanged={patch === undefined}
           isSending={isSending}
           onCancel={onCancel}
           disabled={reason !== undefined}
@@ -71,38 +75,5 @@ export function ChangePane(props: ChangePaneProps) {
         />
       </Stack>
     </section>
-  )
-}
-
-function Outdated({ onRebase }: { onRebase: () => Promise<void> }) {
-  const [isReading, setReading] = useState(false)
-  const [error, setError] = useState<PenstockError>()
-  return (
-    <Alert color="orange" variant="light" title="Somebody else changed this pipe" role="alert">
-      <Stack gap="sm" align="flex-start">
-        <Text size="sm">
-          Your changes are not saved. Load the new version, and look again at what they would change.
-        </Text>
-        <Button
-          size="xs"
-          variant="default"
-          h="auto"
-          mih={30}
-          py={4}
-          classNames={{ label: 'wrapping-label' }}
-          loading={isReading}
-          onClick={() => {
-            setReading(true)
-            setError(undefined)
-            void onRebase()
-              .catch((reason: unknown) => setError(asPenstockError(reason)))
-              .finally(() => setReading(false))
-          }}
-        >
-          Load the new version and keep my changes
-        </Button>
-        <ProblemNotice error={error} title="It could not be loaded" />
-      </Stack>
-    </Alert>
   )
 }

@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core'
+import { kindOf } from '../components/pipe-fields.ts'
 import { ColumnsEditor } from '../components/pipe-form/columns-editor.tsx'
 import { FieldMappingsEditor } from '../components/pipe-form/field-mappings-editor.tsx'
-import { kindOf } from '../components/pipe-form/pipe-draft.ts'
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 

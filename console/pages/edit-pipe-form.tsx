@@ -10,17 +10,17 @@ import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { pipeQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
-import { settingFields } from '../components/pipe-fields.ts'
+import { LeaveQuestion } from '../components/leave-question.tsx'
+import { kindOf, settingFields } from '../components/pipe-fields.ts'
 import { columnsPath } from '../components/pipe-form/columns-editor.tsx'
 import { fieldMappingsPath } from '../components/pipe-form/field-mappings-editor.tsx'
 import { errorOf, type FormError, pointersBelow } from '../components/pipe-form/inputs.tsx'
 import { patchOf } from '../components/pipe-form/patch.ts'
 import { changesOf } from '../components/pipe-form/patch-changes.ts'
-import { hasTypedSecrets, kindOf, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
+import { hasTypedSecrets, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
 import { Section } from '../components/section.tsx'
 import { ChangePane } from './edit-pipe-change-pane.tsx'
 import { EditPipeDestination } from './edit-pipe-destination.tsx'
-import { LeavingQuestion } from './edit-pipe-leaving-question.tsx'
 import { EditPipeSettings } from './edit-pipe-settings.tsx'
 import { EditPipeSource } from './edit-pipe-source.tsx'
 
@@ -45,7 +45,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const queries = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<PipeDraft>({})
-  // What the draft is a change of. Follows what is read as long as nothing is changed, then stays.
+  // What the draft is a change of. Follows what is read as long as nothing is typed, then stays.
   const [base, setBase] = useState(live)
   const [bothChanged, setBothChanged] = useState<string[]>([])
   const isSaved = useRef(false)
@@ -53,10 +53,9 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const pipe = base.result
   const patch = patchOf(pipe, draft)
   const isChanged = patch !== undefined || hasTypedSecrets(draft)
-  if (base !== live && !isChanged) {
-    setBase(live)
-    setDraft({})
-  }
+  // Also what the patch does not tell: a number that was cleared to type another, a space at the end of a name.
+  const isTyped = Object.keys(draft).length > 0
+  if (base.etag !== live.etag && !isTyped) setBase(live)
   const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
   const openPipe = () => navigate({ to: '/o/$organizationId/services/$serviceId/pipes/$pipeId', params: { ...params } })
   const call: ApiCall<Pipe> = (api) => api.updatePipe(params, patch ?? {}, { ifMatch: base.etag })
@@ -73,8 +72,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [error])
   const isOutdated =
-    error?.code === 'version_mismatch' ||
-    (isChanged && live.etag !== base.etag && !isSaved.current && !change.isSending)
+    error?.code === 'version_mismatch' || (isTyped && live.etag !== base.etag && !isSaved.current && !change.isSending)
   const rebase = async (): Promise<void> => {
     const query = pipeQuery(organizationId, pipe.serviceId, pipe.id)
     const fresh = await queries.fetchQuery({ ...query, staleTime: 0 })
@@ -160,7 +158,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
         onRebase={rebase}
         onCancel={() => void openPipe()}
       />
-      <LeavingQuestion isAsked={() => isChanged && !isSaved.current} />
+      <LeaveQuestion isAsked={() => isChanged && !isSaved.current} />
     </form>
   )
 }

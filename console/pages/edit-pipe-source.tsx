@@ -4,13 +4,14 @@ import {
   choiceTexts,
   type FieldText,
   kafkaFields,
+  kindOf,
   kinds,
   kinesisFields,
   objectStorageFields,
   type PipeKind,
 } from '../components/pipe-fields.ts'
 import { errorOf, PemInput, TextListInput } from '../components/pipe-form/inputs.tsx'
-import { chosenAuthentication, kindOf, type SourceDraft } from '../components/pipe-form/pipe-draft.ts'
+import { chosenAuthentication, type SourceDraft } from '../components/pipe-form/pipe-draft.ts'
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 import { EditPipePostgres } from './edit-pipe-postgres.tsx'

@@ -1,7 +1,7 @@
 // The form that changes a key. It shows the exact change before it is sent, and sends only that.
-import { Alert, Button, Group, Input, Stack, Text, TextInput } from '@mantine/core'
+import { Input, Stack, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { Key, KeyPatch } from '../../src/client/shapes.ts'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
@@ -12,6 +12,8 @@ import { ExpiryInput } from '../components/expiry-input.tsx'
 import { changesBetween } from '../components/field-changes.ts'
 import { type IpAccessRow, IpAccessRows, ipAccessFields, listOf, rowsOf } from '../components/ip-access-rows.tsx'
 import { KeyRoleInput } from '../components/key-role-input.tsx'
+import { LeaveQuestion } from '../components/leave-question.tsx'
+import { Outdated } from '../components/outdated.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
 
@@ -34,12 +36,23 @@ function baseOf(key: Key, etag: string | undefined): Base {
   return { key, etag, draft: { name, role: roles[0]!, expireAt, rows: rowsOf(ipAccessList) } }
 }
 
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
 function patchOf(key: Key, { name, role, expireAt, rows }: Draft): KeyPatch {
   const after = { name: name.trim(), roles: [role], expireAt, ipAccessList: listOf(rows) }
-  const changed = Object.entries(after).filter(
-    ([field, value]) => JSON.stringify(value) !== JSON.stringify(key[field as keyof typeof after]),
-  )
+  const changed = Object.entries(after).filter(([field, value]) => !isSame(value, key[field as keyof typeof after]))
   return Object.fromEntries(changed)
+}
+
+/** What was typed since `before` stays; everything else is as in `after`. */
+function rebased(draft: Draft, before: Draft, after: Draft): Draft {
+  const isList = (rows: IpAccessRow[]) => isSame(listOf(draft.rows), listOf(rows))
+  return {
+    name: draft.name === before.name ? after.name : draft.name,
+    role: draft.role === before.role ? after.role : draft.role,
+    expireAt: draft.expireAt === before.expireAt ? after.expireAt : draft.expireAt,
+    rows: isList(before.rows) && !isList(after.rows) ? after.rows : draft.rows,
+  }
 }
 
 export function EditKey({
@@ -58,19 +71,32 @@ export function EditKey({
   // The field of the expiry remembers how it was chosen, until the form begins again.
   const [begun, setBegun] = useState(0)
   const queries = useQueryClient()
-  const begin = (next: Base) => {
+  const begin = (next: Base, nextDraft = next.draft) => {
     setBase(next)
-    setDraft(next.draft)
-    setBegun((times) => times + 1)
+    setDraft(nextDraft)
+    if (nextDraft.expireAt === next.draft.expireAt) setBegun((times) => times + 1)
   }
+  const sent = useRef(draft)
   const change = useChange<Key>({
     organizationId,
-    onDone: ({ result, etag }) => begin(baseOf(result, etag)),
+    onDone: (answer) => {
+      queries.setQueryData(keyQuery(organizationId, base.key.id).queryKey, answer)
+      // More may have been typed while it was sent.
+      const next = baseOf(answer.result, answer.etag)
+      begin(next, rebased(draft, sent.current, next.draft))
+    },
   })
   const patch = patchOf(base.key, draft)
   const isChanged = Object.keys(patch).length > 0
-  // Another's change is taken over at once, unless something was typed that would be lost.
-  if (etag !== base.etag && !isChanged && !change.isSending) begin(baseOf(apiKey, etag))
+  const isBehind = etag !== base.etag && !change.isSending
+  // What was changed meanwhile, by somebody else or by another button of this page, is taken over at once, unless it is what
+  // the draft would change: that has to be looked at again.
+  const isDisputed = !isSame(pick(base.key, patch), pick(apiKey, patch))
+  if (isBehind && !isDisputed) {
+    const next = baseOf(apiKey, etag)
+    begin(next, rebased(draft, base.draft, next.draft))
+  }
+  const isOutdated = change.error?.code === 'version_mismatch' || (isBehind && isDisputed)
 
   const call: ApiCall<Key> = (api) =>
     api.updateKey({ organizationId, keyId: base.key.id }, patch, { ifMatch: base.etag })
@@ -81,8 +107,9 @@ export function EditKey({
   }
   const loadAgain = async () => {
     const { result, etag } = await queries.fetchQuery({ ...keyQuery(organizationId, base.key.id), staleTime: 0 })
+    const next = baseOf(result, etag)
     change.reset()
-    begin(baseOf(result, etag))
+    begin(next, rebased(draft, base.draft, next.draft))
   }
   return (
     <Section title="Change this key" about="Changes hold from the next request on that is made with the key.">
@@ -92,7 +119,9 @@ export function EditKey({
         maw={720}
         onSubmit={(event: React.FormEvent) => {
           event.preventDefault()
-          if (isChanged) void change.send(call)
+          if (!isChanged || isOutdated || change.isSending) return
+          sent.current = draft
+          void change.send(call)
         }}
       >
         <TextInput
@@ -131,20 +160,8 @@ export function EditKey({
             <DiffTable changes={changesBetween(pick(base.key, patch), patch)} />
           </Stack>
         )}
-        {change.error?.code === 'version_mismatch' ? (
-          <Alert color="orange" variant="light" title="Somebody else has changed this key meanwhile" role="alert">
-            <Stack gap="sm">
-              <Text size="sm">
-                Nothing was saved, so that nothing of theirs is lost. Load the key again, then make your change once
-                more.
-              </Text>
-              <Group>
-                <Button size="xs" variant="default" onClick={() => void loadAgain()}>
-                  Load the key again
-                </Button>
-              </Group>
-            </Stack>
-          </Alert>
+        {isOutdated ? (
+          <Outdated thing="key" onLoadAgain={loadAgain} />
         ) : (
           <ProblemNotice
             error={change.error}
@@ -156,13 +173,21 @@ export function EditKey({
           label="Save changes"
           isSending={change.isSending}
           onCancel={isChanged ? cancel : undefined}
-          disabled={!isAdmin || !isChanged || draft.name.trim() === ''}
+          disabled={!isAdmin || !isChanged || isOutdated || draft.name.trim() === ''}
           disabledReason={
-            isAdmin ? (isChanged ? 'The key needs a name.' : 'Nothing is changed yet.') : 'Only admins can change keys.'
+            !isAdmin
+              ? 'Only admins can change keys.'
+              : !isChanged
+                ? 'Nothing is changed yet.'
+                : isOutdated
+                  ? 'Load the new version first.'
+                  : 'The key needs a name.'
           }
           isSubmit
+          isNothingChanged={!isChanged}
         />
       </Stack>
+      <LeaveQuestion isAsked={() => isChanged} />
     </Section>
   )
 }

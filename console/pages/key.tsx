@@ -53,7 +53,7 @@ function OneKey({ organizationId, apiKey, etag }: { organizationId: string; apiK
       <Section title="About this key">
         <Facts facts={factsOf(apiKey)} />
       </Section>
-      <EditKey organizationId={organizationId} apiKey={apiKey} etag={etag} isAdmin={isAdmin} />
+      <EditKey key={apiKey.id} organizationId={organizationId} apiKey={apiKey} etag={etag} isAdmin={isAdmin} />
       <Section
         title="Delete this key"
         about="Whoever uses it is refused from the next request on, and it cannot be brought back. To switch it off for a while, disable it."
@@ -65,11 +65,12 @@ function OneKey({ organizationId, apiKey, etag }: { organizationId: string; apiK
         </div>
       </Section>
       <KeyConfirmation
+        key={`asked-${apiKey.id}`}
         organizationId={organizationId}
         apiKey={apiKey}
         action={action}
         onClose={() => setAction(undefined)}
-        onDeleted={() => navigate({ to: '/o/$organizationId/keys', params: { organizationId } })}
+        onDeleted={() => navigate({ to: '/o/$organizationId/keys', params: { organizationId }, ignoreBlocker: true })}
       />
     </Page>
   )

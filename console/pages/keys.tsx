@@ -1,7 +1,7 @@
 import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { Key } from '../../src/client/shapes.ts'
 import { keysQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
@@ -45,6 +45,7 @@ export function KeysPage() {
       />
       {asked && (
         <KeyConfirmation
+          key={asked.key.id}
           organizationId={organizationId}
           apiKey={asked.key}
           action={asked.action}
@@ -121,10 +122,16 @@ function columnsFor({ organizationId, isAdmin, ask }: Row): Column<Key>[] {
 }
 
 function KeyMenu({ organizationId, apiKey, isAdmin, ask }: Row & { apiKey: Key }) {
+  const target = useRef<HTMLButtonElement>(null)
+  const askFor = (action: KeyAction): void => {
+    // The item goes away with the menu: the focus comes back after the question to where it is now.
+    target.current?.focus()
+    ask(apiKey, action)
+  }
   return (
     <Menu position="bottom-end" width={220} withInitialFocusPlaceholder={false}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${apiKey.name}`}>
+        <ActionIcon ref={target} variant="subtle" color="gray" aria-label={`Actions for ${apiKey.name}`}>
           <MoreIcon size={18} />
         </ActionIcon>
       </Menu.Target>
@@ -133,20 +140,20 @@ function KeyMenu({ organizationId, apiKey, isAdmin, ask }: Row & { apiKey: Key }
         <Menu.Item component={Link} to={`/o/${organizationId}/keys/${apiKey.id}`}>
           {isAdmin ? 'Open and change' : 'Open'}
         </Menu.Item>
-        <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'rotate')}>
+        <Menu.Item disabled={!isAdmin} onClick={() => askFor('rotate')}>
           Rotate the secret
         </Menu.Item>
         {apiKey.state === 'enabled' ? (
-          <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'disable')}>
+          <Menu.Item disabled={!isAdmin} onClick={() => askFor('disable')}>
             Disable
           </Menu.Item>
         ) : (
-          <Menu.Item disabled={!isAdmin} onClick={() => ask(apiKey, 'enable')}>
+          <Menu.Item disabled={!isAdmin} onClick={() => askFor('enable')}>
             Enable
           </Menu.Item>
         )}
         <Menu.Divider />
-        <Menu.Item c="red" disabled={!isAdmin} onClick={() => ask(apiKey, 'delete')}>
+        <Menu.Item c="red" disabled={!isAdmin} onClick={() => askFor('delete')}>
           Delete
         </Menu.Item>
       </Menu.Dropdown>

@@ -21,7 +21,7 @@ export function InvitationTable({
   onInvite: () => void
 }) {
   const isAdmin = useIsAdmin(organizationId)
-  const [unwanted, setUnwanted] = useState<Invitation>()
+  const [unwanted, setUnwanted] = useState<{ invitation: Invitation; isAsked: boolean }>()
   const isExpired = ({ expireAt }: Invitation) => Date.parse(expireAt) <= Date.now()
   return (
     <>
@@ -87,7 +87,7 @@ export function InvitationTable({
                     aria-label={whyNot ? `${label}. ${whyNot}` : label}
                     aria-disabled={!isAdmin}
                     className="may-be-disabled"
-                    onClick={() => isAdmin && setUnwanted(invitation)}
+                    onClick={() => isAdmin && setUnwanted({ invitation, isAsked: true })}
                   >
                     <TrashIcon size={18} />
                   </ActionIcon>
@@ -99,12 +99,13 @@ export function InvitationTable({
       />
       {unwanted && (
         <Confirm
+          key={unwanted.invitation.id}
           organizationId={organizationId}
-          opened
-          onClose={() => setUnwanted(undefined)}
-          title={`Delete the invitation of ${unwanted.email}?`}
+          opened={unwanted.isAsked}
+          onClose={() => setUnwanted({ ...unwanted, isAsked: false })}
+          title={`Delete the invitation of ${unwanted.invitation.email}?`}
           label="Delete invitation"
-          call={(api) => api.deleteInvitation({ organizationId, invitationId: unwanted.id })}
+          call={(api) => api.deleteInvitation({ organizationId, invitationId: unwanted.invitation.id })}
         >
           The link that was sent stops working at once. You can invite the person again at any time.
         </Confirm>

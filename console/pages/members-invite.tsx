@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import type { InvitationWithLink } from '../../src/client/shapes.ts'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import type { Role } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
+import { Dialog, useHoldOpen } from '../components/dialog.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { roleChoices } from '../components/role.ts'
 import { ShownOnce } from '../components/shown-once.tsx'
@@ -21,7 +22,7 @@ export function InviteModal({
 }) {
   const [made, setMade] = useState<InvitationWithLink>()
   return (
-    <Modal
+    <Dialog
       opened={opened}
       onClose={onClose}
       onExitTransitionEnd={() => setMade(undefined)}
@@ -37,7 +38,7 @@ export function InviteModal({
       ) : (
         <InviteForm organizationId={organizationId} onClose={onClose} onMade={setMade} />
       )}
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -53,6 +54,7 @@ function InviteForm({
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('developer')
   const change = useChange<InvitationWithLink>({ organizationId, onDone: ({ result }) => onMade(result) })
+  useHoldOpen(change.isSending)
   const call: ApiCall<InvitationWithLink> = (api) =>
     api.createInvitation({ organizationId }, { email: email.trim(), role })
   const submit = (event: FormEvent) => {

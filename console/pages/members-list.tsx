@@ -1,8 +1,9 @@
 import { ActionIcon, Badge, Group, Stack, Text, Tooltip } from '@mantine/core'
-import { type UseInfiniteQueryResult, useQueryClient } from '@tanstack/react-query'
+import { type UseInfiniteQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Member } from '../../src/client/shapes.ts'
+import { metricsQuery } from '../api/queries.ts'
 import { sessionQuery, useIsAdmin, useSignedIn } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { TrashIcon } from '../components/icons.tsx'
@@ -22,11 +23,13 @@ export function MemberTable({
 }) {
   const { user } = useSignedIn()
   const isAdmin = useIsAdmin(organizationId)
-  const [leaving, setLeaving] = useState<Member>()
+  const [leaving, setLeaving] = useState<{ member: Member; isAsked: boolean }>()
   const [refusal, setRefusal] = useState<RoleRefusal>()
   const admins = members.filter(({ role }) => role === 'admin')
-  /** Known only when all members are: there may be another admin among those that have not been read. */
-  const lastAdminId = admins.length === 1 && !query.hasNextPage ? admins[0]!.userId : undefined
+  // There may be another admin among the members that have not been read: then the figures of the organization tell.
+  const figures = useQuery({ ...metricsQuery(organizationId), enabled: query.hasNextPage, throwOnError: false })
+  const adminCount = query.hasNextPage ? figures.data?.members.admin : admins.length
+  const lastAdminId = adminCount === 1 ? admins[0]?.userId : undefined
   const whyNotRemove = ({ userId }: Member): string | undefined => {
     if (!isAdmin) return 'Only admins can remove members.'
     if (userId === lastAdminId) return 'The only admin cannot be removed. Make another member an admin first.'
@@ -104,7 +107,7 @@ export function MemberTable({
                     // Still reachable, so that everybody can learn why it cannot be done.
                     aria-disabled={whyNot !== undefined}
                     className="may-be-disabled"
-                    onClick={() => whyNot === undefined && setLeaving(member)}
+                    onClick={() => whyNot === undefined && setLeaving({ member, isAsked: true })}
                   >
                     <TrashIcon size={18} />
                   </ActionIcon>
@@ -114,12 +117,16 @@ export function MemberTable({
           },
         ]}
       />
-      <RemoveMember
-        organizationId={organizationId}
-        member={leaving}
-        isSelf={leaving?.userId === user.id}
-        onClose={() => setLeaving(undefined)}
-      />
+      {leaving && (
+        <RemoveMember
+          key={leaving.member.userId}
+          organizationId={organizationId}
+          member={leaving.member}
+          isSelf={leaving.member.userId === user.id}
+          opened={leaving.isAsked}
+          onClose={() => setLeaving({ ...leaving, isAsked: false })}
+        />
+      )}
     </>
   )
 }
@@ -128,21 +135,22 @@ function RemoveMember({
   organizationId,
   member,
   isSelf,
+  opened,
   onClose,
 }: {
   organizationId: string
-  member: Member | undefined
+  member: Member
   isSelf: boolean
+  opened: boolean
   onClose: () => void
 }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  if (!member) return null
   const { userId, name, email } = member
   return (
     <Confirm
       organizationId={organizationId}
-      opened
+      opened={opened}
       onClose={onClose}
       title={isSelf ? 'Leave this organization?' : `Remove ${name}?`}
       label={isSelf ? 'Remove yourself' : 'Remove member'}

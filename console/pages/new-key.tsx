@@ -10,6 +10,7 @@ import { ExpiryInput } from '../components/expiry-input.tsx'
 import { type IpAccessRow, IpAccessRows, ipAccessFields, listOf } from '../components/ip-access-rows.tsx'
 import { KeyRoleInput } from '../components/key-role-input.tsx'
 import { KeySecret } from '../components/key-secret.tsx'
+import { LeaveQuestion } from '../components/leave-question.tsx'
 import { Page } from '../components/page.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
@@ -23,7 +24,7 @@ export function NewKeyPage() {
         <Stack maw={720}>
           <KeySecret organizationId={organizationId} made={made} />
           <Group>
-            <Button component={Link} to={`/o/${organizationId}/keys`}>
+            <Button component={Link} to={`/o/${organizationId}/keys`} ignoreBlocker>
               I have kept the secret
             </Button>
             <Button component={Link} to={`/o/${organizationId}/keys/${made.key.id}`} variant="default">
@@ -31,6 +32,9 @@ export function NewKeyPage() {
             </Button>
           </Group>
         </Stack>
+        <LeaveQuestion isAsked={() => true} title="Have you kept the secret?" label="Leave">
+          It is not shown again: when you leave without it, the key must be rotated before it can be used.
+        </LeaveQuestion>
       </Page>
     )
   }
@@ -58,6 +62,7 @@ function NewKeyForm({ organizationId, onMade }: { organizationId: string; onMade
     ...(expireAt === null ? {} : { expireAt }),
     ...(rows.length === 0 ? {} : { ipAccessList: listOf(rows) }),
   }
+  const isTyped = name !== '' || role !== 'developer' || expireAt !== null || rows.length > 0
   const call: ApiCall<KeyWithSecret> = (api) => api.createKey({ organizationId }, body)
   return (
     <Paper
@@ -106,6 +111,7 @@ function NewKeyForm({ organizationId, onMade }: { organizationId: string; onMade
           isSubmit
         />
       </Stack>
+      <LeaveQuestion isAsked={() => isTyped} title="Leave without creating the key?" label="Leave" />
     </Paper>
   )
 }

@@ -7,11 +7,11 @@ import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
+import { LeaveQuestion } from '../components/leave-question.tsx'
 import { kindNames } from '../components/pipe-fields.ts'
 import { createBody } from '../components/pipe-form/create-body.ts'
 import { emptyDraft, type PipeDraft } from '../components/pipe-form/create-draft.ts'
 import { missingIn, type Step, stepLabels, stepOfPointer, steps } from '../components/pipe-form/steps.ts'
-import { LeaveQuestion } from './new-pipe-leave.tsx'
 import { Refusal } from './new-pipe-refusal.tsx'
 import { StepContent } from './new-pipe-step.tsx'
 
@@ -135,7 +135,13 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
           )}
         </Group>
       </Stack>
-      <LeaveQuestion isAsked={() => !isCreated.current && hasInput(draft)} />
+      <LeaveQuestion
+        isAsked={() => !isCreated.current && hasInput(draft)}
+        title="Leave without creating the pipe?"
+        label="Leave"
+      >
+        What you entered here, with its secrets, is kept nowhere else and will be lost.
+      </LeaveQuestion>
     </form>
   )
 }

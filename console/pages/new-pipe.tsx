@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
+import { useRef } from 'react'
+import type { Service } from '../../src/client/shapes.ts'
 import { asPenstockError } from '../api/change.ts'
 import { allServicesQuery } from '../api/queries.ts'
 import { LoadingPage } from '../components/loading.tsx'
@@ -10,7 +12,15 @@ import { NoService } from './pipes-empty.tsx'
 
 export function NewPipePage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/pipes/new' })
-  const { data: services, error } = useQuery(allServicesQuery(organizationId))
+  return <NewPipe key={organizationId} organizationId={organizationId} />
+}
+
+function NewPipe({ organizationId }: { organizationId: string }) {
+  const { data, error } = useQuery(allServicesQuery(organizationId))
+  const known = useRef<Service[]>(undefined)
+  // Once there were services, the form stays with what was entered, whatever becomes of them meanwhile.
+  if (data && (data.length > 0 || !known.current)) known.current = data
+  const services = known.current
   return (
     <Page
       title="New pipe"

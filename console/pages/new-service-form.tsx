@@ -7,6 +7,7 @@ import type { ApiCall } from '../api/client.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { type Provider, providerNames, providers, usualRegions } from '../components/cloud-provider.ts'
+import { LeaveQuestion } from '../components/leave-question.tsx'
 import { PasswordField } from '../components/password-field.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
@@ -30,6 +31,7 @@ export function RegisterForm({
   const change = useChange<Service>({ organizationId, onDone })
   const errorAt = (field: string) => fieldError(change.error, field)
   const isComplete = [name, region, endpoint.url, endpoint.username].every((value) => value !== '')
+  const isTyped = [name, region, ...Object.values(endpoint)].some((value) => value !== '')
   return (
     <form
       noValidate
@@ -135,6 +137,7 @@ export function RegisterForm({
             : { disabledReason: 'Only admins can register a service.' })}
         />
       </Stack>
+      <LeaveQuestion isAsked={() => isTyped} title="Leave without registering the service?" label="Leave" />
     </form>
   )
 }

@@ -24,7 +24,7 @@ export function NewServicePage() {
       ) : (
         <RegisterForm
           organizationId={organizationId}
-          onDone={({ result }) => navigate({ search: { service: result.id }, replace: true })}
+          onDone={({ result }) => navigate({ search: { service: result.id }, replace: true, ignoreBlocker: true })}
         />
       )}
     </Page>

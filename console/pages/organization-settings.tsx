@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Code, Group, Stack, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
@@ -16,6 +16,7 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { Facts, NotSet } from '../components/facts.tsx'
 import { ListTable } from '../components/list-table.tsx'
 import { LoadingPage } from '../components/loading.tsx'
+import { Outdated } from '../components/outdated.tsx'
 import { Page } from '../components/page.tsx'
 import { PageButton } from '../components/page-link.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
@@ -55,7 +56,8 @@ function NameForm({ read }: { read: Answer<Organization> }) {
   const { id: organizationId } = read.result
   const isAdmin = useIsAdmin(organizationId)
   const queries = useQueryClient()
-  /** What the form began with: a change made meanwhile by somebody else must not be lost by ours. */
+  // What the name is a change of. Follows what is read as long as nothing is typed, then stays, so that a change made meanwhile
+  // by somebody else is not lost by ours.
   const [begun, setBegun] = useState(read)
   const [name, setName] = useState(read.result.name)
   const [isSaved, setSaved] = useState(false)
@@ -66,17 +68,19 @@ function NameForm({ read }: { read: Answer<Organization> }) {
   const change = useChange<Organization>({
     organizationId,
     onDone: async (answer) => {
+      queries.setQueryData(organizationQuery(organizationId).queryKey, answer)
       begin(answer)
       setSaved(true)
       // The name stands at the top of every page.
       await queries.invalidateQueries(sessionQuery)
     },
   })
+  if (begun !== read && name === begun.result.name && !change.isSending) begin(read)
   const call: ApiCall<Organization> = (api) =>
     api.updateOrganization({ organizationId }, { name: name.trim() }, { ifMatch: begun.etag })
   const isOutdated = change.error?.code === 'version_mismatch'
   const loadAgain = async () => {
-    begin(await queries.fetchQuery({ ...organizationQuery(organizationId), staleTime: 0 }))
+    setBegun(await queries.fetchQuery({ ...organizationQuery(organizationId), staleTime: 0 }))
     change.reset()
   }
   const submit = (event: FormEvent) => {
@@ -99,7 +103,7 @@ function NameForm({ read }: { read: Answer<Organization> }) {
           error={fieldError(change.error, 'name')}
         />
         {isOutdated ? (
-          <OutdatedNotice onLoadAgain={loadAgain} />
+          <Outdated thing="organization" onLoadAgain={loadAgain} />
         ) : (
           <ProblemNotice error={change.error} shownFields={['name']} />
         )}
@@ -116,21 +120,6 @@ function NameForm({ read }: { read: Answer<Organization> }) {
         </Group>
       </Stack>
     </form>
-  )
-}
-
-function OutdatedNotice({ onLoadAgain }: { onLoadAgain: () => Promise<void> }) {
-  return (
-    <Alert color="orange" variant="light" title="Somebody else changed the organization" role="alert">
-      <Stack gap="xs" align="start">
-        <Text size="sm">
-          Nothing was saved. Load it again to see the present name, then change it if you still want to.
-        </Text>
-        <Button size="xs" onClick={() => void onLoadAgain()}>
-          Load it again
-        </Button>
-      </Stack>
-    </Alert>
   )
 }
 

@@ -98,7 +98,7 @@ export function PipeActions({ organizationId, pipe }: { organizationId: string; 
         label="Delete pipe"
         typeToConfirm={pipe.name}
         call={(api) => api.deletePipe(params)}
-        onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId } })}
+        onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId }, ignoreBlocker: true })}
       >
         The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.
         This cannot be undone.

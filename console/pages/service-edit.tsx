@@ -1,10 +1,9 @@
 // Changing a service: what was typed is kept apart from what was read, shown as the exact change, and sent with the version
 // that it is a change of.
-import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useId, useState } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
-import type { PenstockError } from '../../src/client/error.ts'
 import type { Service, ServicePatch } from '../../src/client/shapes.ts'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
@@ -13,6 +12,7 @@ import { useIsAdmin } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { DiffTable } from '../components/diff.tsx'
 import type { FieldChange } from '../components/field-changes.ts'
+import { Outdated } from '../components/outdated.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
 export interface ServiceDraft {
@@ -149,7 +149,11 @@ export function ServiceForm({
             <DiffTable changes={changes} />
           </Stack>
         )}
-        <EditProblem error={change.error} shownFields={shownFields} onReload={edit.reload} onReloaded={change.reset} />
+        {change.error?.code === 'version_mismatch' ? (
+          <Outdated thing="service" onLoadAgain={() => edit.reload().then(change.reset)} />
+        ) : (
+          <ProblemNotice error={change.error} shownFields={shownFields} />
+        )}
         {isChanged ? (
           <ChangeBar
             call={call}
@@ -174,42 +178,5 @@ export function ServiceForm({
         )}
       </Stack>
     </Paper>
-  )
-}
-
-function EditProblem({
-  error,
-  shownFields,
-  onReload,
-  onReloaded,
-}: {
-  error: PenstockError | null
-  shownFields: string[]
-  onReload: () => Promise<void>
-  onReloaded: () => void
-}) {
-  const [isReading, setReading] = useState(false)
-  if (error?.code !== 'version_mismatch') return <ProblemNotice error={error} shownFields={shownFields} />
-  return (
-    <Alert color="orange" variant="light" title="Somebody else changed this service" role="alert">
-      <Stack gap="sm" align="flex-start">
-        <Text size="sm">
-          Nothing was saved. Load the service again: what you typed stays, and you see what it would change now.
-        </Text>
-        <Button
-          size="xs"
-          variant="default"
-          loading={isReading}
-          onClick={() => {
-            setReading(true)
-            void onReload()
-              .then(onReloaded, () => undefined)
-              .finally(() => setReading(false))
-          }}
-        >
-          Load it again
-        </Button>
-      </Stack>
-    </Alert>
   )
 }

@@ -6,6 +6,7 @@ import type { Service } from '../../src/client/shapes.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { TrashIcon } from '../components/icons.tsx'
+import { LeaveQuestion } from '../components/leave-question.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { Section } from '../components/section.tsx'
 import { ConnectionForm } from './service-connection-form.tsx'
@@ -20,6 +21,7 @@ export function ServiceSettings({ organizationId, live }: { organizationId: stri
       <ConnectionForm edit={edit} />
       <IpAccessForm edit={edit} />
       <DeleteService organizationId={organizationId} live={live} />
+      <LeaveQuestion isAsked={() => Object.keys(edit.draft).length > 0} />
     </Stack>
   )
 }
@@ -83,7 +85,7 @@ function DeleteService({ organizationId, live }: { organizationId: string; live:
         typeToConfirm={name}
         opened={isOpen}
         onClose={close}
-        onDone={() => navigate({ to: '/o/$organizationId/services', params: { organizationId } })}
+        onDone={() => navigate({ to: '/o/$organizationId/services', params: { organizationId }, ignoreBlocker: true })}
       >
         Penstock forgets the connection with its password and the IP access list. Its private endpoints are detached,
         and those that no other service uses leave the organization. The engine and its data are left alone. This cannot

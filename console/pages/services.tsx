@@ -1,8 +1,9 @@
 import { Stack, Text } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
 import type { Service } from '../../src/client/shapes.ts'
-import { servicesQuery } from '../api/queries.ts'
+import { allServicesQuery, servicesQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { providerNames } from '../components/cloud-provider.ts'
 import { EmptyState } from '../components/empty-state.tsx'
@@ -14,16 +15,37 @@ import { ReasonButton } from '../components/reason-button.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 
+const rowsAtOnce = 100
+
+/** Page by page, or those in a state: the API cannot look for these, so that all are read. */
+function useServices(organizationId: string, wanted: string | undefined) {
+  const isFiltered = wanted !== undefined
+  const paged = useInfiniteQuery({ ...servicesQuery(organizationId), enabled: !isFiltered })
+  const all = useQuery({ ...allServicesQuery(organizationId), enabled: isFiltered })
+  const [shownRows, setShownRows] = useState(rowsAtOnce)
+  if (!isFiltered) return { services: itemsOf(paged), query: paged, hasAny: itemsOf(paged).length > 0 }
+  const found = (all.data ?? []).filter(({ state }) => state === wanted)
+  return {
+    services: found.slice(0, shownRows),
+    query: {
+      isPending: all.isPending,
+      isFetchingNextPage: false,
+      hasNextPage: found.length > shownRows,
+      fetchNextPage: () => setShownRows(shownRows + rowsAtOnce),
+    },
+    hasAny: (all.data ?? []).length > 0,
+  }
+}
+
 export function ServicesPage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/services' })
   const { state: wanted } = useSearch({ from: '/signed-in/o/$organizationId/services' })
-  const query = useInfiniteQuery(servicesQuery(organizationId))
-  const services = itemsOf(query)
+  const { services, query, hasAny } = useServices(organizationId, wanted)
   return (
     <Page
       title="Services"
       about="The ClickHouse engines that pipes write to. Penstock checks each of them every 30 seconds."
-      actions={services.length > 0 && <RegisterButton organizationId={organizationId} />}
+      actions={hasAny && <RegisterButton organizationId={organizationId} />}
     >
       {wanted !== undefined && (
         <Text size="sm">
@@ -35,7 +57,7 @@ export function ServicesPage() {
       )}
       <ListTable
         caption="Services of the organization"
-        items={wanted === undefined ? services : services.filter(({ state }) => state === wanted)}
+        items={services}
         columns={columnsFor(organizationId)}
         keyOf={({ id }) => id}
         query={query}

@@ -254,9 +254,13 @@ onBothDatabases(
         assert.equal((await thief.session()).signedIn, false)
       })
 
-      it('somebody whom the provider turns away', async () => {
+      it('somebody whom the provider turns away, who can still sign in to the page that was asked for', async () => {
         const { visitor } = await setUp()
-        assert.equal(problemOf(await signIn(visitor, null)), 'oidc_denied')
+        const { status, headers } = await signIn(visitor, null, '/console/o/one?tab=a&b=c')
+        assert.equal(status, 303)
+        const { pathname, searchParams } = new URL(String(headers.location))
+        assert.equal(pathname, '/console/sign-in')
+        assert.deepEqual(Object.fromEntries(searchParams), { problem: 'oidc_denied', to: '/console/o/one?tab=a&b=c' })
       })
 
       it('an address that fails without end', async () => {
@@ -320,6 +324,13 @@ describe('a provider that does not answer', () => {
       const { status, headers } = await visitor.request('GET', '/console/oidc/start')
       assert.equal(status, 303)
       assert.equal(headers.location, `${origin}/console/sign-in?problem=oidc_unreachable`)
+      for (const [to, kept] of [
+        ['/console/members', '&to=%2Fconsole%2Fmembers'],
+        ['https://elsewhere.example/console/', ''],
+      ]) {
+        const asked = await visitor.request('GET', `/console/oidc/start?to=${encodeURIComponent(to!)}`)
+        assert.equal(asked.headers.location, `${origin}/console/sign-in?problem=oidc_unreachable${kept}`)
+      }
       assert.equal((await visitor.session()).signedIn, false)
       assert.match(app.logged.join(''), /oidc_unreachable/)
     } finally {

@@ -164,13 +164,21 @@ export class OidcFlow {
     }
   }
 
-  #openAttempt(sealed: string | undefined): Attempt {
-    let attempt: Attempt | undefined
+  /** Where the attempt was to lead, also when its time is over; undefined when it is not one of ours. */
+  pageOfAttempt(sealed: string | undefined): string | undefined {
+    return this.#unsealAttempt(sealed)?.to
+  }
+
+  #unsealAttempt(sealed: string | undefined): Attempt | undefined {
     try {
-      attempt = sealed === undefined ? undefined : (JSON.parse(this.#parts.vault.open(sealed, attemptPlace)) as Attempt)
+      return sealed === undefined ? undefined : (JSON.parse(this.#parts.vault.open(sealed, attemptPlace)) as Attempt)
     } catch {
-      attempt = undefined
+      return undefined
     }
+  }
+
+  #openAttempt(sealed: string | undefined): Attempt {
+    const attempt = this.#unsealAttempt(sealed)
     if (!attempt || attempt.expireAtMs <= Date.now()) throw new OidcError('oidc_attempt_expired')
     return attempt
   }

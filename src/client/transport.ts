@@ -91,7 +91,7 @@ export class Transport {
       if (body !== undefined) headers.set('content-type', 'application/json')
       if (ifMatch !== undefined) headers.set('if-match', ifMatch)
       // One key for all attempts of a call: a repeat whose first answer was lost is not applied again.
-      if (method !== 'GET') headers.set('idempotency-key', idempotencyKey ?? crypto.randomUUID())
+      if (method !== 'GET') headers.set('idempotency-key', idempotencyKey ?? newIdempotencyKey())
       return headers
     } catch {
       throw invalidRequest('ifMatch and idempotencyKey must be text that fits into a header')
@@ -125,6 +125,12 @@ export class Transport {
       })
     }
   }
+}
+
+/** Browsers have randomUUID only on pages that came by https, or from this machine. */
+function newIdempotencyKey(): string {
+  if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /** The error that an answer tells. Understands both forms of Penstock's errors, and says so when it is neither. */

@@ -18,6 +18,10 @@ export interface OidcRouteParts {
     address: string
     userAgent: string
   }): Promise<{ to: string; sessionToken: string }>
+  /** The page that somebody wants to go to, checked: one of the console, whatever was asked for. */
+  pageAsked(to: string | undefined): string
+  /** The page that an attempt was to lead to; undefined when the attempt is not one of ours. */
+  pageOfAttempt(attempt: string | undefined): string | undefined
   /** Logs why it failed and gives the code that the console has a sentence for. */
   explain(error: unknown, requestId: string): string
 }
@@ -40,17 +44,21 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
     server.route({ method: 'GET', url, handler: (request, reply) => handler(request, prepare(request, reply)) })
     refuseOtherMethods(server, url, ['GET'])
   }
-  const toSignIn = (reply: FastifyReply, problem: string): FastifyReply =>
-    reply.redirect(`${publicUrl}/console/sign-in?problem=${problem}`, 303)
+  /** Whoever signs in there in another way still comes to the page that the first try was for. */
+  const toSignIn = (reply: FastifyReply, problem: string, page: string | undefined): FastifyReply => {
+    const to = page === undefined || page === '/console/' ? '' : `&to=${encodeURIComponent(page)}`
+    return reply.redirect(`${publicUrl}/console/sign-in?problem=${problem}${to}`, 303)
+  }
 
   route('/console/oidc/start', async (request, reply) => {
+    const { to } = request.query as Record<string, unknown>
+    const asked = typeof to === 'string' ? to : undefined
     try {
-      const { to } = request.query as Record<string, unknown>
-      const { location, attempt } = await parts.begin(typeof to === 'string' ? to : undefined)
+      const { location, attempt } = await parts.begin(asked)
       reply.header('set-cookie', `${cookieName}=${attempt}; Max-Age=${parts.attemptSeconds}${attributes}`)
       return reply.redirect(location, 303)
     } catch (error) {
-      return toSignIn(reply, parts.explain(error, request.penstock.requestId))
+      return toSignIn(reply, parts.explain(error, request.penstock.requestId), parts.pageAsked(asked))
     }
   })
 
@@ -62,7 +70,7 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
     // Whatever comes of it, the attempt is over.
     const over = `${cookieName}=; Max-Age=0${attributes}`
     reply.header('set-cookie', over)
-    if (!failures.take(guarded)) return toSignIn(reply, 'oidc_too_many_failures')
+    if (!failures.take(guarded)) return toSignIn(reply, 'oidc_too_many_failures', parts.pageOfAttempt(attempt))
     try {
       const query = /\?.*$/s.exec(request.url)?.[0] ?? ''
       const { to, sessionToken } = await parts.finish({ query, attempt, address, userAgent: userAgentOf(request) })
@@ -74,7 +82,7 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
         .header('x-content-type-options', 'nosniff')
         .send(goOnPage(`${publicUrl}${to}`))
     } catch (error) {
-      return toSignIn(reply, parts.explain(error, request.penstock.requestId))
+      return toSignIn(reply, parts.explain(error, request.penstock.requestId), parts.pageOfAttempt(attempt))
     }
   })
 }

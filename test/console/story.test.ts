@@ -65,6 +65,8 @@ describe('the console, from the first start', () => {
       .getByRole('link', { name: 'Open the key' })
       .or(page.getByRole('button', { name: 'Open the key' }))
       .click()
+    const question = page.getByRole('dialog', { name: 'Have you kept the secret?' })
+    await question.getByRole('button', { name: 'Leave' }).click()
     await page.waitForURL(/keys\/[0-9a-f-]{36}$/)
     await page.getByRole('heading', { name: 'About this key' }).waitFor()
     assert.ok(!(await page.content()).includes(key.secret))
@@ -240,6 +242,26 @@ describe('the console, from the first start', () => {
     assert.equal(((await callApi(penstock, 'GET', '')).result as { name: string }).name, 'Northwind')
   })
 
+  it('keeps what was typed when the session ends, and goes on after signing in again', async () => {
+    const theirs = colleague.page
+    await theirs.goto(
+      `${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/pipes/new?kind=kafka&service=${penstock.sample.SERVICE_ID}`,
+    )
+    await theirs.getByLabel(/^Topics/).fill('orders, refunds')
+    const cookies = await colleague.context.cookies()
+    await colleague.context.clearCookies()
+    // Found out by what the page reads by itself.
+    const dialog = theirs.getByRole('dialog', { name: 'You were signed out' })
+    await dialog.waitFor({ timeout: 20_000 })
+    await requireAccessible(theirs, 'a session that has ended')
+    await dialog.getByRole('button', { name: 'I have signed in again' }).click()
+    await dialog.getByText('You are not signed in yet.').waitFor()
+    await colleague.context.addCookies(cookies)
+    await dialog.getByRole('button', { name: 'I have signed in again' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    assert.equal(await theirs.getByLabel(/^Topics/).inputValue(), 'orders, refunds')
+  })
+
   it('"sign out everywhere" ends other browsers too', async () => {
     const elsewhere = await openPerson(browser)
     await elsewhere.page.goto(`${penstock.url}/console/sign-in`)
@@ -254,8 +276,9 @@ describe('the console, from the first start', () => {
       .getByRole('button', { name: /sign out/i })
       .click()
     await elsewhere.page.waitForURL('**/console/sign-in*')
-    await colleague.page.reload()
-    await colleague.page.waitForURL('**/console/sign-in*')
+    const another = await colleague.context.newPage()
+    await another.goto(`${penstock.url}/console`)
+    await another.waitForURL('**/console/sign-in*')
   })
 
   it('no page has made the browser complain', () => {

@@ -22,6 +22,7 @@ import type {
   PostgresDraft,
   PostgresSettings,
 } from './create-draft.ts'
+import { isSecretGroup, postgresNumberDefaults } from './pipe-draft.ts'
 
 /** The secrets of a Kafka source that its authentication can use. */
 export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof KafkaDraft['credentials'])[] {
@@ -230,8 +231,8 @@ export const postgresSettingDefaults = {
   replicationSlotName: { default: undefined },
   enableFailoverSlots: { default: false },
   allowNullableColumns: { default: false },
-  pullBatchSize: { default: 100_000 },
-  syncIntervalSeconds: { default: 60 },
+  pullBatchSize: { default: postgresNumberDefaults.pullBatchSize },
+  syncIntervalSeconds: { default: postgresNumberDefaults.syncIntervalSeconds },
   initialLoadParallelism: { default: 4 },
   snapshotNumberOfParallelTables: { default: 1 },
   snapshotNumRowsPerPartition: { default: 100_000 },
@@ -258,7 +259,6 @@ function picked<Name extends string>(values: { [Each in Name]: string }, names: 
   return filled(Object.fromEntries(names.map((name) => [name, values[name]]))) as { [Picked in Name]?: string }
 }
 
-const secretGroups = ['credentials', 'accessKey', 'connectionString']
 const dots = '••••••••'
 
 /** The same with dots in place of secrets, to be shown. */
@@ -267,9 +267,6 @@ export function withoutSecrets(value: unknown, isSecret = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      withoutSecrets(member, isSecret || secretGroups.includes(name)),
-    ]),
+    Object.entries(value).map(([name, member]) => [name, withoutSecrets(member, isSecret || isSecretGroup(name))]),
   )
 }

@@ -8,11 +8,9 @@ import type {
   PostgresSourcePatch,
 } from '../../../src/client/shapes.ts'
 import type { FieldChange } from '../field-changes.ts'
-import { settingFields } from '../pipe-fields.ts'
+import { kindOf, settingFields } from '../pipe-fields.ts'
 import { differs } from './patch.ts'
-import { isSameTable, kindOf, postgresNumberDefaults, type SecretGroup, type TableName } from './pipe-draft.ts'
-
-const secretGroups: string[] = ['credentials', 'accessKey', 'connectionString'] satisfies SecretGroup[]
+import { isSameTable, isSecretGroup, postgresNumberDefaults, type TableName } from './pipe-draft.ts'
 
 /** The patch as it may be shown: secrets are told as changed. */
 export function shownPatch(patch: PipePatch): PipePatch {
@@ -23,7 +21,7 @@ export function shownPatch(patch: PipePatch): PipePatch {
   const sources = Object.entries(patch.source ?? {}).map(([kind, source]) => [
     kind,
     Object.fromEntries(
-      Object.entries(source).map(([name, value]) => [name, secretGroups.includes(name) ? masked(value) : value]),
+      Object.entries(source).map(([name, value]) => [name, isSecretGroup(name) ? masked(value) : value]),
     ),
   ])
   return { ...patch, ...(patch.source ? { source: Object.fromEntries(sources) } : {}) }
@@ -92,7 +90,7 @@ function sourceChanges(path: string, pipe: Pipe, patch: object): FieldChange[] {
       if (name === 'settings') return postgresSettingChanges(`${path}.settings`, pipe, value)
       const field = `${path}.${name}`
       if (name === 'connectionString') return [secretChange(field, value, present[name] ?? neverShown)]
-      if (secretGroups.includes(name)) {
+      if (isSecretGroup(name)) {
         if (value === null) return [secretChange(field, null)]
         return Object.entries(value as object).map(([part, secret]) => secretChange(`${field}.${part}`, secret))
       }

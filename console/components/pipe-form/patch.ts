@@ -13,12 +13,11 @@ import type {
   TableMapping,
   TableMappingToAdd,
 } from '../../../src/client/shapes.ts'
-import { settingFields } from '../pipe-fields.ts'
+import { kindOf, settingFields } from '../pipe-fields.ts'
 import {
   chosenAuthentication,
   forgettableSecrets,
   isSameTable,
-  kindOf,
   neededSecrets,
   type PipeDraft,
   postgresNumberDefaults,

@@ -1,6 +1,5 @@
 // What a person entered into the form that changes a pipe, apart from what the pipe is.
 import type { Column, FieldMapping, Pipe, PipeSettings, TableMappingToAdd } from '../../../src/client/shapes.ts'
-import type { PipeKind } from '../pipe-fields.ts'
 
 export type SecretName =
   | 'username'
@@ -11,7 +10,14 @@ export type SecretName =
   | 'privateKey'
   | 'connectionString'
 
-export type SecretGroup = 'credentials' | 'accessKey' | 'connectionString'
+/** The fields of sources whose values are secrets. */
+const secretGroups = ['credentials', 'accessKey', 'connectionString'] as const
+
+export type SecretGroup = (typeof secretGroups)[number]
+
+export function isSecretGroup(field: string): field is SecretGroup {
+  return (secretGroups as readonly string[]).includes(field)
+}
 
 export interface TableName {
   sourceSchemaName: string
@@ -49,11 +55,8 @@ export interface SourceDraft {
   addedTables?: TableMappingToAdd[]
 }
 
+/** Those of docs/contract.md. */
 export const postgresNumberDefaults = { pullBatchSize: 100_000, syncIntervalSeconds: 60 }
-
-export function kindOf({ source }: Pick<Pipe, 'source'>): PipeKind {
-  return (['kafka', 'kinesis', 'objectStorage', 'postgres'] as const).find((kind) => source[kind])!
-}
 
 /** The authentication that the form shows; an empty text when there is none. */
 export function chosenAuthentication(pipe: Pick<Pipe, 'source'>, draft: PipeDraft): string {

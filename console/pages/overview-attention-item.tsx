@@ -1,0 +1,39 @@
+import { Badge, Group, List, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+/** Of each kind, so many are shown one by one; a line tells how many more there are. */
+export const mostShown = 5
+
+/** One thing: what it is about in a word, what it is, and more about it. */
+export function Item({ badge, children, about }: { badge: ReactNode; children: ReactNode; about?: ReactNode }) {
+  return (
+    <List.Item>
+      <Group gap="xs" align="flex-start" className="attention-item">
+        <div className="attention-badge">{badge}</div>
+        <Stack gap={2} flex={1} miw={0}>
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {children}
+          </Text>
+          {about && (
+            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              {about}
+            </Text>
+          )}
+        </Stack>
+      </Group>
+    </List.Item>
+  )
+}
+
+export function Word({ color, children }: { color: 'red' | 'orange' | 'gray'; children: string }) {
+  return (
+    <Badge color={color} variant="light" size="sm" className={`state-badge state-${color}`}>
+      {children}
+    </Badge>
+  )
+}
+
+/** `1 more key`, `2 more keys`. */
+export function moreOf(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} more ${count === 1 ? noun : `${noun}s`}`
+}
