@@ -36,6 +36,7 @@ export const theme = createTheme({
   },
   cursorType: 'pointer',
   autoContrast: true,
+  respectReducedMotion: true,
   components: {
     Modal: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } }, styles: { title: { fontWeight: 600 } } },
   },
