@@ -31,7 +31,7 @@ import { Uses } from './lib/uses.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
 import { ServiceChecker } from './services/checker.ts'
-import { csrfTokenOf, isSessionToken, longestDays, sessionStands, sessionTokenHash } from './sessions/session.ts'
+import { csrfTokenOf, isSessionToken, longestDays, sessionTokenHash } from './sessions/session.ts'
 import { findSession, type SessionStanding } from './sessions/store.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
@@ -106,8 +106,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   /** Undefined for a token of nobody, and for a session that has ended. */
   const findPerson = async (token: string, organizationId?: string) => {
     if (!isSessionToken(token)) return undefined
-    const session = await findSession(reader, sessionTokenHash(vault, token), organizationId)
-    if (!session || !sessionStands(session, new Date().toISOString())) return undefined
+    const key = { tokenHash: sessionTokenHash(vault, token), organizationId }
+    const session = await findSession(reader, key, new Date().toISOString())
+    if (!session) return undefined
     sessionUses.note(session)
     const { id: sessionId, userId, role } = session
     return { sessionId, userId, role, csrfToken: csrfTokenOf(vault, token) }
@@ -121,8 +122,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     operations,
     console: {
       actions: consoleActions,
-      guard,
-      findSession: (token) => findPerson(token),
       run: async (call) => {
         // One person's changes one after another; strangers need not wait for each other.
         const lane = call.request.signedIn?.userId ?? call.request.requestId
@@ -132,14 +131,17 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         return outcome
       },
     },
-    findPerson,
-    hashSecret: (secret) => hashSecret(vault, secret),
-    authenticate: async (keyId, secretHash, address) => {
-      const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
-      if (!keyOpens(key, secretHash)) return undefined
-      keyUses.note(key!)
-      const { id, organizationId, role, ipAccessList } = key!
-      return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
+    authentication: {
+      hashSecret: (secret) => hashSecret(vault, secret),
+      authenticate: async (keyId, secretHash, address) => {
+        const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
+        if (!keyOpens(key, secretHash)) return undefined
+        keyUses.note(key!)
+        const { id, organizationId, role, ipAccessList } = key!
+        return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
+      },
+      findPerson,
+      guard,
     },
     read: (request) => readOperation(surroundings, request),
     write: (request) => {

@@ -7,7 +7,6 @@ import type { ActionCall, ActionOutcome } from './http/console.ts'
 import type { ActionAnswer, ActionContext, AnyConsoleAction } from './http/console-action.ts'
 import type { OperationSettings } from './http/operation.ts'
 import { pick } from './lib/shape-pick.ts'
-import { sessionStands } from './sessions/session.ts'
 import { findSessionOf } from './sessions/store.ts'
 
 const byId = new Map(consoleActions.map((action) => [action.id, action]))
@@ -22,27 +21,26 @@ export async function executeAction(
 ): Promise<ActionOutcome> {
   const action = byId.get(call.actionId)!
   const context: ActionContext = { ...surroundings, ...call.request, now: new Date().toISOString() }
-  const { params, body } = call
+  const { body } = call
   if (action.method === 'GET') {
-    return toOutcome(action, await action.run(context, { params, body, prepared: undefined }))
+    return toOutcome(action, await action.run(context, { body, prepared: undefined }))
   }
   if (!action.prepare) return write(call)
-  return write({ ...call, prepared: await action.prepare(context, { params, body }) })
+  return write({ ...call, prepared: await action.prepare(context, { body }) })
 }
 
 export async function writeAction(surroundings: Surroundings, call: ActionCall): Promise<ActionOutcome> {
   const action = byId.get(call.actionId)!
-  const { params, body, prepared } = call
+  const { body, prepared } = call
   const now = new Date().toISOString()
   const context: ActionContext = { ...surroundings, ...call.request, now }
   // The session was found before the body was read and a password compared: it may have ended since.
   if (context.signedIn) {
     const { sessionId: id, userId } = context.signedIn
-    const session = await findSessionOf(context.sql, { id, userId, organizationId: '' })
-    if (!session || !sessionStands(session, now)) context.signedIn = undefined
+    if (!(await findSessionOf(context.sql, { id, userId }, now))) context.signedIn = undefined
   }
   if (action.access === 'person' && !context.signedIn) throw signInAgain()
-  return toOutcome(action, await action.run(context, { params, body, prepared }))
+  return toOutcome(action, await action.run(context, { body, prepared }))
 }
 
 function toOutcome(action: AnyConsoleAction, { result, ...rest }: ActionAnswer<unknown>): ActionOutcome {

@@ -24,7 +24,6 @@ import { echoProblems } from './lib/shape-echo.ts'
 import { pick } from './lib/shape-pick.ts'
 import { operations } from './operations.ts'
 import { lockOrganization } from './organizations/store.ts'
-import { sessionStands } from './sessions/session.ts'
 import { findSessionOf } from './sessions/store.ts'
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]))
@@ -81,8 +80,8 @@ async function requireKeyStands(sql: Sql, operation: AnyOperation, caller: Calle
 
 async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
   const { id: userId, sessionId: id = '', organizationId } = caller
-  const session = await findSessionOf(sql, { id, userId, organizationId })
-  if (!session || !sessionStands(session, new Date().toISOString())) throw signInAgain()
+  const session = await findSessionOf(sql, { id, userId, organizationId }, new Date().toISOString())
+  if (!session) throw signInAgain()
   if (!session.role) throw organizationNotFound(organizationId)
   requireRole(operation, session.role, 'user')
 }

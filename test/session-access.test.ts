@@ -246,6 +246,9 @@ onBothDatabases(
       const { body } = await app().request('GET', path, { session: sessions[0]! })
       assert.match(body.error, /^TOO_MANY_REQUESTS: a person may make 3 requests in 60 s; /)
       assert.equal((await app().request('GET', path)).status, 200)
+      // The console's own calls are counted with the rest.
+      const own = await app().request('GET', '/console/api/session', { session: sessions[1]! })
+      assert.equal(own.status, 429)
     })
   },
   { rateLimit: { requests: 3, windowSeconds: 60 } },

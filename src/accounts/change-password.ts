@@ -27,7 +27,7 @@ export const changePassword = consoleAction({
     const { hashPassword, verifyPassword } = await import('../lib/password.ts')
     const { userId, sessionId } = signedIn!
     const { email, passwordHash: presentHash } = (await findPerson(sql, userId))!
-    const session = await findSessionOf(sql, { id: sessionId, userId, organizationId: '' })
+    const session = await findSessionOf(sql, { id: sessionId, userId }, now)
     const problems = passwordProblems('newPassword', newPassword, email)
     const mayLeaveItOut = session !== undefined && mayReplacePassword(session, now)
     if (presentHash !== undefined && currentPassword === undefined && !mayLeaveItOut) {
@@ -40,12 +40,12 @@ export const changePassword = consoleAction({
     if (currentPassword !== undefined && !(await verifyPassword(currentPassword, presentHash))) throw wrongPassword()
     return { presentHash, passwordHash: await hashPassword(newPassword) }
   },
-  async run({ sql, signedIn }, { prepared: { presentHash, passwordHash } }) {
+  async run({ sql, signedIn, now }, { prepared: { presentHash, passwordHash } }) {
     const { userId, sessionId } = signedIn!
     // It may have been changed since it was compared.
     if ((await lockPerson(sql, userId))?.passwordHash !== presentHash) throw wrongPassword()
     // Sessions of the person end under the same lock: who has lost theirs must not come back with a password.
-    if (!(await findSessionOf(sql, { id: sessionId, userId, organizationId: '' }))) {
+    if (!(await findSessionOf(sql, { id: sessionId, userId }, now))) {
       throw new Problem('unauthorized', 'your session has ended; sign in again')
     }
     await setPasswordHash(sql, userId, passwordHash)

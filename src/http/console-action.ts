@@ -1,7 +1,7 @@
 // What the console needs beside the operations: to sign in and out, to accept an invitation, to change one's own account.
 // Declared like an operation, with the shapes beside the steps. Not part of the API: it may change with the console.
 import type { Sql } from '../database/sql.ts'
-import type { ObjectSchema, Schema, Static } from '../lib/schema.ts'
+import type { Schema, Static } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { OperationSettings } from './operation.ts'
 import type { Guarded } from './rate-limit.ts'
@@ -39,41 +39,29 @@ export interface ActionAnswer<Result> {
   recordedIn?: string
 }
 
-export interface ConsoleAction<
-  Params extends ObjectSchema = ObjectSchema,
-  Body extends Schema = Schema,
-  Result extends Schema = Schema,
-  Prepared = unknown,
-> {
+export interface ConsoleAction<Body extends Schema = Schema, Result extends Schema = Schema, Prepared = unknown> {
   /** Also the name of its file in kebab-case. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: `/console/api/${string}`
   /** `anyone`: also who is not signed in; `person`: only who is. */
   access: 'anyone' | 'person'
-  params?: Params
   body?: Body
   result: Result
   /** What failed guesses are counted for beside the address. Names begin with words of their own: no two actions share one. */
   guarded?(body: Static<Body>, request: ActionRequest): Guarded[]
   /** Before the transaction and outside of the writer thread: what takes long, such as the hash of a password. Its outcome is plain data. */
-  prepare?(context: ActionContext, input: { params: Static<Params>; body: Static<Body> }): Promise<Prepared>
+  prepare?(context: ActionContext, input: { body: Static<Body> }): Promise<Prepared>
   /** In one transaction; may be run twice, like the `run` of an operation. */
-  run(
-    context: ActionContext,
-    input: { params: Static<Params>; body: Static<Body>; prepared: Prepared },
-  ): Promise<ActionAnswer<Static<Result>>>
+  run(context: ActionContext, input: { body: Static<Body>; prepared: Prepared }): Promise<ActionAnswer<Static<Result>>>
 }
 
 /** Declares an action. Types flow from its shapes into its steps. */
-export function consoleAction<
-  Params extends ObjectSchema,
-  Body extends Schema,
-  Result extends Schema,
-  Prepared = undefined,
->(definition: ConsoleAction<Params, Body, Result, Prepared>): ConsoleAction<Params, Body, Result, Prepared> {
+export function consoleAction<Body extends Schema, Result extends Schema, Prepared = undefined>(
+  definition: ConsoleAction<Body, Result, Prepared>,
+): ConsoleAction<Body, Result, Prepared> {
   return definition
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the steps are contravariant in their shapes; the server validates before it calls.
-export type AnyConsoleAction = ConsoleAction<any, any, any, any>
+export type AnyConsoleAction = ConsoleAction<any, any, any>

@@ -1,20 +1,19 @@
 // Runs the console's own actions, with the same care as operations: route and method → throttle → origin → session → CSRF
-// token → path → body → validate → prepare → run → answer.
+// token → body → validate → prepare → run → answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
+import type { Authentication, Throttles } from './admission.ts'
 import { signInAgain } from './authentication.ts'
-import type { ActionRequest, AnyConsoleAction, SignedIn } from './console-action.ts'
-import { refuseOtherMethods } from './methods.ts'
-import { type FailureThrottle, type Guarded, throttleName, tooManyFailures } from './rate-limit.ts'
+import type { ActionRequest, AnyConsoleAction } from './console-action.ts'
+import { serveByPath } from './methods.ts'
+import { type Guarded, throttleName, tooManyFailures } from './rate-limit.ts'
 import { limits, plainAddress, userAgentOf } from './request.ts'
-import type { SessionGuard } from './session-guard.ts'
 
 /** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
 export interface ActionCall {
   actionId: string
   request: ActionRequest
-  params: Record<string, string>
   body: unknown
   /** What `prepare` gave. */
   prepared?: unknown
@@ -30,16 +29,13 @@ export interface ActionOutcome {
 /** Everything that the runner of actions asks of the rest of Penstock. */
 export interface ConsoleParts {
   actions: AnyConsoleAction[]
-  guard: SessionGuard
-  /** Undefined for a session that is unknown or has ended. */
-  findSession(token: string): Promise<SignedIn | undefined>
   run(call: ActionCall): Promise<ActionOutcome>
 }
 
 /** What the server shares with the runner of actions. */
 export interface ConsoleSurroundings {
-  failures: FailureThrottle
-  countFailure(): void
+  authentication: Pick<Authentication, 'findPerson' | 'guard'>
+  throttles: Throttles
   send(request: FastifyRequest, reply: FastifyReply, status: number, contentType: string, body: string): FastifyReply
 }
 
@@ -48,50 +44,33 @@ const failureCodes: readonly string[] = ['sign_in_failed', 'wrong_password', 'in
 
 export function serveConsoleActions(
   server: FastifyInstance,
-  { actions, guard, findSession, run }: ConsoleParts,
-  { failures, countFailure, send }: ConsoleSurroundings,
+  { actions, run }: ConsoleParts,
+  { authentication: { findPerson, guard }, throttles: { failures, limiter, countFailure }, send }: ConsoleSurroundings,
 ): void {
-  for (const [path, offered] of Map.groupBy(actions, (action) => action.path)) {
-    const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
-    for (const action of offered) {
-      server.route({
-        method: action.method,
-        url,
-        bodyLimit: limits.actionBodyBytes,
-        config: { operation: action } as object,
-        onRequest: (request) => admit(action, request),
-        handler: (request, reply) => answer(action, request, reply),
-      })
-    }
-    refuseOtherMethods(
-      server,
-      url,
-      offered.map(({ method }) => method),
-    )
-  }
+  serveByPath(server, actions, (action) => ({
+    bodyLimit: limits.actionBodyBytes,
+    config: { operation: action } as object,
+    onRequest: (request) => admit(action, request),
+    handler: (request, reply) => answer(action, request, reply),
+  }))
 
   async function admit(action: AnyConsoleAction, request: FastifyRequest): Promise<void> {
     const state = request.penstock
     if (failures.isEmpty(throttleName(plainAddress(request)))) throw tooManyFailures()
     guard.requireSameOrigin(action.method, request.headers)
     const token = guard.readToken(request.headers)
-    const signedIn = token === undefined ? undefined : await findSession(token)
+    const signedIn = token === undefined ? undefined : await findPerson(token)
     if (action.access === 'person') {
       // Not counted: no cookie, or one of a session that has ended, is no guess.
       if (!signedIn) throw signInAgain()
       guard.requireCsrfToken(action.method, request.headers, signedIn.csrfToken)
     }
     state.signedIn = signedIn
-    const params = request.params as Record<string, string>
-    const malformed = action.params ? shapeProblems(action.params, params, { at: 'the path' }) : []
-    if (malformed.length > 0) {
-      throw new Problem('invalid_path', malformed.map(({ detail }) => detail).join('; '), { fields: malformed })
-    }
-    state.params = { ...params }
+    if (signedIn) Object.assign(state.headers, limiter?.take(signedIn.userId, 'a person'))
   }
 
   async function answer(action: AnyConsoleAction, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { requestId, signedIn, params, headers } = request.penstock
+    const { requestId, signedIn, headers } = request.penstock
     const { body } = request
     if (action.body) {
       if (body === undefined) throw new Problem('invalid_json', 'the body is empty; send a JSON object')
@@ -113,7 +92,7 @@ export function serveConsoleActions(
     if (!failures.take(guarded)) throw tooManyFailures()
     let outcome: ActionOutcome
     try {
-      outcome = await run({ actionId: action.id, request: actionRequest, params, body })
+      outcome = await run({ actionId: action.id, request: actionRequest, body })
     } catch (error) {
       if (error instanceof Problem && failureCodes.includes(error.code)) countFailure()
       else failures.giveBack(guarded)

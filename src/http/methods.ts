@@ -1,6 +1,6 @@
-// What is answered to a method that a path does not offer.
+// Routes by path, and what is answered to a method that a path does not offer.
 import { METHODS } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import { Problem } from '../lib/problem.ts'
 
 // CONNECT never becomes a request.
@@ -23,4 +23,21 @@ export function refuseOtherMethods(server: FastifyInstance, url: string, offered
     },
     handler: () => undefined,
   })
+}
+
+/** A route for each of what is declared with a method and a path (`/v1/{id}`); other methods of these paths are refused. */
+export function serveByPath<Declared extends { method: string; path: string }>(
+  server: FastifyInstance,
+  list: Declared[],
+  routeOf: (declared: Declared) => Omit<RouteOptions, 'method' | 'url'>,
+): void {
+  for (const [path, offered] of Map.groupBy(list, (declared) => declared.path)) {
+    const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+    for (const declared of offered) server.route({ method: declared.method, url, ...routeOf(declared) })
+    refuseOtherMethods(
+      server,
+      url,
+      offered.map(({ method }) => method),
+    )
+  }
 }

@@ -1,10 +1,11 @@
 // The two addresses of a sign-in with an OpenID provider: the way there and the way back. People see them only in passing;
 // whatever goes wrong ends at the page where one signs in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { OwnCookie } from './cookie.ts'
 import { refuseOtherMethods } from './methods.ts'
 import { FailureThrottle, type Guarded, throttleName } from './rate-limit.ts'
 import { plainAddress, userAgentOf } from './request.ts'
-import { readCookie, type SessionGuard } from './session-guard.ts'
+import type { SessionGuard } from './session-guard.ts'
 
 export interface OidcRouteParts {
   publicUrl: string
@@ -30,10 +31,8 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 
 export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void {
   const { publicUrl, guard } = parts
-  const isSecure = publicUrl.startsWith('https:')
-  const cookieName = isSecure ? '__Host-penstock-oidc' : 'penstock-oidc'
   // Lax: the browser comes back from another site.
-  const attributes = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  const cookie = new OwnCookie('penstock-oidc', publicUrl, 'Lax')
   /** Each way back asks the provider something: whoever only guesses must not make us ask without end. */
   const failures = new FailureThrottle()
 
@@ -55,7 +54,7 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
     const asked = typeof to === 'string' ? to : undefined
     try {
       const { location, attempt } = await parts.begin(asked)
-      reply.header('set-cookie', `${cookieName}=${attempt}; Max-Age=${parts.attemptSeconds}${attributes}`)
+      reply.header('set-cookie', cookie.set(attempt, parts.attemptSeconds))
       return reply.redirect(location, 303)
     } catch (error) {
       return toSignIn(reply, parts.explain(error, request.penstock.requestId), parts.pageAsked(asked))
@@ -64,12 +63,11 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
 
   route('/console/oidc/callback', async (request, reply) => {
     const address = plainAddress(request)
-    const attempt = readCookie(request.headers.cookie, cookieName)
+    const attempt = cookie.read(request.headers.cookie)
     // Without an attempt nothing is guessed and nobody is asked.
     const guarded: Guarded[] = attempt === undefined ? [] : [{ name: throttleName(address) }]
     // Whatever comes of it, the attempt is over.
-    const over = `${cookieName}=; Max-Age=0${attributes}`
-    reply.header('set-cookie', over)
+    reply.header('set-cookie', cookie.set(null, 0))
     if (!failures.take(guarded)) return toSignIn(reply, 'oidc_too_many_failures', parts.pageOfAttempt(attempt))
     try {
       const query = /\?.*$/s.exec(request.url)?.[0] ?? ''

@@ -8,11 +8,11 @@ import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
-import { CredentialReader, signInAgain, unauthorized } from './authentication.ts'
+import { type AuthenticatedKey, type Authentication, makeAdmission, type Throttles } from './admission.ts'
 import { type ConsoleParts, serveConsoleActions } from './console.ts'
 import type { SignedIn } from './console-action.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
-import { knowEveryMethod, refuseOtherMethods } from './methods.ts'
+import { knowEveryMethod, serveByPath } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
 import {
   type AnyOperation,
@@ -20,12 +20,10 @@ import {
   hasEtag,
   type OperationAnswer,
   type OperationRequest,
-  organizationNotFound,
-  type Role,
-  requireRole,
   takesIfMatch,
 } from './operation.ts'
-import { FailureThrottle, type RateLimit, RequestLimiter, throttleName, tooManyFailures } from './rate-limit.ts'
+import { readQuery } from './parameters.ts'
+import { FailureThrottle, type RateLimit, RequestLimiter } from './rate-limit.ts'
 import {
   answerClientError,
   canonicalJson,
@@ -36,35 +34,13 @@ import {
   parseJsonBody,
   parseQuery,
   plainAddress,
-  userAgentOf,
 } from './request.ts'
-
-/** A key as authentication sees it: checked, or refused because of the address. */
-export interface AuthenticatedKey {
-  id: string
-  keyId: string
-  organizationId: string
-  role: Role
-  addressAllowed: boolean
-}
-
-/** A session that stands, as an operation sees it. */
-export interface PersonWithSession {
-  sessionId: string
-  userId: string
-  /** Of the person in the organization; undefined when the person is no member. */
-  role: Role | undefined
-  csrfToken: string
-}
 
 /** Everything the server asks of the rest of Penstock. */
 export interface ServerParts {
   operations: AnyOperation[]
   console: ConsoleParts
-  /** Undefined for a session that is unknown or has ended; without an organization the person has no role. */
-  findPerson(token: string, organizationId: string | undefined): Promise<PersonWithSession | undefined>
-  /** Undefined for every kind of wrong credentials. */
-  authenticate(keyId: string, secretHash: string, address: string): Promise<AuthenticatedKey | undefined>
+  authentication: Authentication
   read(request: OperationRequest): Promise<OperationAnswer>
   write(request: OperationRequest): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
@@ -73,7 +49,6 @@ export interface ServerParts {
   closing(): boolean
   /** A hash that tells nothing about the text. */
   fingerprint(purpose: string, text: string): string
-  hashSecret(secret: string): string
   log: Log
   metrics: ServerMetrics
   rateLimit: RateLimit | undefined
@@ -100,12 +75,17 @@ interface RequestState {
 
 export function buildServer(parts: ServerParts): FastifyInstance {
   const { log, metrics } = parts
-  for (const { params, query, body, result } of [...parts.operations, ...parts.console.actions] as AnyOperation[]) {
-    for (const shape of [params, query, body, result]) if (shape) assertKnownKeywords(shape)
+  const shapes = [
+    ...parts.operations.flatMap(({ params, query, body, result }) => [params, query, body, result]),
+    ...parts.console.actions.flatMap(({ body, result }) => [body, result]),
+  ]
+  for (const shape of shapes) if (shape) assertKnownKeywords(shape)
+  const throttles: Throttles = {
+    failures: new FailureThrottle(),
+    limiter: parts.rateLimit && new RequestLimiter(parts.rateLimit),
+    countFailure: () => metrics.failedAuthentication(),
   }
-  const credentialReader = new CredentialReader(parts.hashSecret)
-  const failures = new FailureThrottle()
-  const limiter = parts.rateLimit && new RequestLimiter(parts.rateLimit)
+  const admit = makeAdmission(parts.authentication, throttles)
   /** Idempotency keys of requests that are being run by this process. */
   const underWay = new Set<string>()
 
@@ -177,93 +157,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     ),
   )
 
-  const byPath = Map.groupBy(parts.operations, (operation) => operation.path)
-  for (const [path, offered] of byPath) {
-    const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
-    for (const operation of offered) {
-      server.route({
-        method: operation.method,
-        url,
-        config: { operation } as object,
-        onRequest: (request) => admit(operation, request),
-        handler: (request, reply) => run(operation, request, reply),
-      })
-    }
-    refuseOtherMethods(
-      server,
-      url,
-      offered.map((operation) => operation.method),
-    )
-  }
-
-  serveConsoleActions(server, parts.console, { failures, countFailure: () => metrics.failedAuthentication(), send })
-
-  /** Everything up to the body: who is it, where do they belong, may they do this. */
-  async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
-    const state = request.penstock
-    const address = plainAddress(request)
-    const neighbourhood = throttleName(address)
-    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
-    if (request.headers.authorization === undefined) {
-      const token = parts.console.guard.readToken(request.headers)
-      if (token !== undefined) return admitPerson(operation, request, token)
-    }
-
-    // Not counted: whoever brings nothing does not guess.
-    if (request.headers.authorization === undefined) throw isOwnPage(request) ? signInAgain() : unauthorized()
-
-    const credentials = credentialReader.read(request.raw.socket, request.headers.authorization)
-    const key = credentials && (await parts.authenticate(credentials.keyId, credentials.secretHash, address))
-    if (!key) {
-      metrics.failedAuthentication()
-      // Asked again: many guesses may have been under way at once.
-      const names = [neighbourhood, ...(credentials ? [`key ${credentials.keyId.slice(0, 20)}`] : [])]
-      const tooMany = names.some((name) => failures.isEmpty(name))
-      for (const name of names) failures.count({ name })
-      throw tooMany ? tooManyFailures() : unauthorized()
-    }
-    // Asked again here too: of many guesses at once, the right one must not be told from those that came too late.
-    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
-    state.key = key
-    const { id, organizationId } = key
-    state.caller = { type: 'key', id, organizationId, address, userAgent: userAgentOf(request) }
-    if (limiter) Object.assign(state.headers, limiter.take(key.keyId, 'the key'))
-    if (!key.addressAllowed) {
-      throw new Problem(
-        'address_not_allowed',
-        `the key may not be used from ${address}; its IP access list does not have it`,
-      )
-    }
-
-    const malformed = readParams(operation, request)
-    if (malformed) throw malformed
-    if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {
-      throw organizationNotFound(state.params.organizationId)
-    }
-    requireRole(operation, key.role, 'key')
-  }
-
-  /** The same for a person with a session instead of a key. */
-  async function admitPerson(operation: AnyOperation, request: FastifyRequest, token: string): Promise<void> {
-    const state = request.penstock
-    const { guard } = parts.console
-    const address = plainAddress(request)
-    guard.requireSameOrigin(operation.method, request.headers)
-    const malformed = readParams(operation, request)
-    const organizationId = malformed ? undefined : state.params.organizationId
-    const person = await parts.findPerson(token, organizationId)
-    // Not counted: a cookie outlives its session, and nobody guesses 256 bits.
-    if (!person) throw signInAgain()
-    guard.requireCsrfToken(operation.method, request.headers, person.csrfToken)
-    const { userId: id, sessionId, role } = person
-    const userAgent = userAgentOf(request)
-    state.caller = { type: 'user', id, sessionId, organizationId: organizationId ?? '', address, userAgent }
-    if (limiter) Object.assign(state.headers, limiter.take(id, 'a person'))
-    if (malformed) throw malformed
-    if (organizationId !== undefined && !role) throw organizationNotFound(organizationId)
-    // Where no organization is named nobody has a role in it, and everybody may read what is theirs.
-    requireRole(operation, role ?? 'developer', 'user')
-  }
+  serveByPath(server, parts.operations, (operation) => ({
+    config: { operation } as object,
+    onRequest: (request) => admit(operation, request),
+    handler: (request, reply) => run(operation, request, reply),
+  }))
+  serveConsoleActions(server, parts.console, { authentication: parts.authentication, throttles, send })
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admitted = await validate(operation, request)
@@ -459,52 +358,6 @@ function toProblem(error: unknown, request: FastifyRequest): Problem {
     default:
       return internalProblem(request.penstock.requestId, error)
   }
-}
-
-function readQuery(operation: AnyOperation, raw: Record<string, unknown>): Record<string, unknown> {
-  const names = Object.keys(raw)
-  if (names.length === 0 && !operation.query?.required.length) return {}
-  const shape = operation.query ?? { type: 'object', properties: {}, additionalProperties: false }
-  // Without a prototype, so that a parameter called __proto__ is seen, and refused, like any other.
-  const query: Record<string, unknown> = Object.create(null)
-  for (const name of names) {
-    const value = raw[name]
-    if (Array.isArray(value))
-      throw new Problem('invalid_query', `the query parameter ${JSON.stringify(name)} is sent more than once`)
-    query[name] = fromText(shape.properties[name]?.type, value)
-  }
-  const problems = shapeProblems(shape, query, { at: 'the query' })
-  if (problems.length > 0) throw fieldProblem('invalid_query', problems)
-  return query
-}
-
-/** A query has only text; `true` and `17` are read as what the shape wants, and nothing else is. */
-function fromText(type: string | undefined, text: unknown): unknown {
-  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
-  if (type === 'integer' && /^-?\d{1,15}$/.test(String(text))) return Number(text)
-  return text
-}
-
-function fieldProblem(code: 'invalid_path' | 'invalid_query', fields: { path: string; detail: string }[]): Problem {
-  return new Problem(code, fields.map((field) => field.detail).join('; '), { fields })
-}
-
-/** Ids in lower case into the state; or what is wrong with them. */
-function readParams(operation: AnyOperation, request: FastifyRequest): Problem | undefined {
-  const params = request.params as Record<string, string>
-  const malformed = shapeProblems(operation.params, params, { at: 'the path' })
-  if (malformed.length > 0) return fieldProblem('invalid_path', malformed)
-  for (const [name, value] of Object.entries(params)) {
-    const isUuid = operation.params.properties[name].format === 'uuid'
-    request.penstock.params[name] = isUuid ? value.toLowerCase() : value
-  }
-  return undefined
-}
-
-/** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */
-function isOwnPage({ headers }: FastifyRequest): boolean {
-  const isInBackground = headers['sec-fetch-mode'] !== 'navigate'
-  return headers['sec-fetch-site'] === 'same-origin' && isInBackground
 }
 
 function callerFields({ key, caller, signedIn }: RequestState): Pick<LogFields, 'keyId' | 'userId' | 'organizationId'> {

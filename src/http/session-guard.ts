@@ -3,12 +3,12 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../lib/problem.ts'
+import { OwnCookie } from './cookie.ts'
 
 export class SessionGuard {
   readonly #publicOrigin: string
   readonly #isOnlyOrigin: boolean
-  readonly #cookieName: string
-  readonly #attributes: string
+  readonly #cookie: OwnCookie
   readonly #lifetimeSeconds: number
 
   /** `isOnlyOrigin`: whatever name the request was sent to, only pages under the public address are ours. */
@@ -23,22 +23,17 @@ export class SessionGuard {
   }) {
     this.#publicOrigin = new URL(publicUrl).origin
     this.#isOnlyOrigin = isOnlyOrigin
-    const isSecure = publicUrl.startsWith('https:')
-    // Browsers refuse the prefix, which keeps other hosts from setting the cookie, without TLS.
-    this.#cookieName = isSecure ? '__Host-penstock-session' : 'penstock-session'
-    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+    this.#cookie = new OwnCookie('penstock-session', publicUrl, 'Strict')
     this.#lifetimeSeconds = lifetimeSeconds
   }
 
-  /** The value of the cookie, unless there are several: somebody else has set one of them. */
   readToken({ cookie }: IncomingHttpHeaders): string | undefined {
-    return readCookie(cookie, this.#cookieName)
+    return this.#cookie.read(cookie)
   }
 
   /** For `Set-Cookie`; null takes the cookie away. */
   cookie(token: string | null): string {
-    const lifetimeSeconds = token === null ? 0 : this.#lifetimeSeconds
-    return `${this.#cookieName}=${token ?? ''}; Max-Age=${lifetimeSeconds}${this.#attributes}`
+    return this.#cookie.set(token, this.#lifetimeSeconds)
   }
 
   /** Throws unless the browser says that a page of ours sends this. Reading is also for who types the address. */
@@ -71,17 +66,6 @@ export class SessionGuard {
       'the header x-csrf-token is not the token of this session; load the page again',
     )
   }
-}
-
-/** The value of the one cookie of this name. */
-export function readCookie(cookie: string | undefined, name: string): string | undefined {
-  if (!cookie) return undefined
-  const values: string[] = []
-  for (const pair of cookie.split(';')) {
-    const equals = pair.indexOf('=')
-    if (equals > 0 && pair.slice(0, equals).trim() === name) values.push(pair.slice(equals + 1).trim())
-  }
-  return values.length === 1 ? values[0] : undefined
 }
 
 function crossOrigin(): Problem {

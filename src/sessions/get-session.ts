@@ -53,7 +53,7 @@ export const getSession = consoleAction({
     const { userId, sessionId, csrfToken } = signedIn
     const [person, session, organizations] = await Promise.all([
       findPerson(sql, userId),
-      findSessionOf(sql, { id: sessionId, userId, organizationId: '' }),
+      findSessionOf(sql, { id: sessionId, userId }, now),
       listOrganizationsOf(sql, userId),
     ])
     if (!person || !session) return nobody

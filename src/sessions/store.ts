@@ -1,6 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
-import { idleBefore, mostSessionsOfPerson } from './session.ts'
+import { idleBefore, mostSessionsOfPerson, sessionStands } from './session.ts'
 
 interface StandingRow {
   id: string
@@ -103,7 +103,7 @@ const listOrganizationsStatement = statement<{ userId: string }, { id: string; n
    WHERE members.user_id = :userId`,
 )
 
-/** What a session may do, in an organization or in none. Whether it has not ended is asked with `sessionStands`. */
+/** What a session that has not ended may do, in an organization or in none. */
 export interface SessionStanding {
   id: string
   userId: string
@@ -116,7 +116,9 @@ export interface SessionStanding {
   role: Role | undefined
 }
 
-function toStanding(row: StandingRow): SessionStanding {
+/** Undefined when there is none, or when it has ended. */
+function standingAt(row: StandingRow | undefined, now: string): SessionStanding | undefined {
+  if (!row || !sessionStands({ usedAt: row.used_at, expireAt: row.expire_at }, now)) return undefined
   return {
     id: row.id,
     userId: row.user_id,
@@ -128,23 +130,22 @@ function toStanding(row: StandingRow): SessionStanding {
   }
 }
 
-/** By the hash of the token; with an empty organization id there is no role. */
+/** By the hash of the token, unless it has ended; without an organization there is no role. */
 export async function findSession(
   sql: Sql,
-  tokenHash: string,
-  organizationId = '',
+  { tokenHash, organizationId = '' }: { tokenHash: string; organizationId?: string | undefined },
+  now: string,
 ): Promise<SessionStanding | undefined> {
-  const row = await sql.first(findStatement, { tokenHash, organizationId })
-  return row && toStanding(row)
+  return standingAt(await sql.first(findStatement, { tokenHash, organizationId }), now)
 }
 
-/** By its id; undefined when it has been ended. */
+/** The same by its id. */
 export async function findSessionOf(
   sql: Sql,
-  session: { id: string; userId: string; organizationId: string },
+  { id, userId, organizationId = '' }: { id: string; userId: string; organizationId?: string },
+  now: string,
 ): Promise<SessionStanding | undefined> {
-  const row = await sql.first(findByIdStatement, session)
-  return row && toStanding(row)
+  return standingAt(await sql.first(findByIdStatement, { id, userId, organizationId }), now)
 }
 
 export interface SessionToInsert {
