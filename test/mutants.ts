@@ -460,7 +460,7 @@ export const mutants: Mutant[] = [
   {
     name: 'no-egress-check',
     file: 'src/lib/egress.ts',
-    find: "    if (denial) throw new EgressError('denied', denial)\n",
+    find: "    if (denial) throw new EgressError('denied', { denial })\n",
     replace: '    void denial\n',
     tests: ['src/lib/egress.test.ts'],
   },

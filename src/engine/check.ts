@@ -1,6 +1,7 @@
 // Asks a ClickHouse for its version over HTTP: whether it is there, and lets us in. What a foreign server answers is judged and
 // never repeated: the sentences hold nothing but the host and port that the user gave.
-import { type Denial, type Egress, type EgressAnswer, EgressError } from '../lib/egress.ts'
+import { type Denial, type Egress, EgressError } from '../lib/egress.ts'
+import type { EgressAnswer } from '../lib/egress-http.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { Secret } from '../lib/secret.ts'
 

@@ -1,11 +1,12 @@
 // The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
 // it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
 // else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { connect as connectTls } from 'node:tls'
-import { hostInUrl, isHost } from './host.ts'
+import type { TLSSocket } from 'node:tls'
+import { BrokenExchange, type EgressAnswer, type EgressRequest, exchange } from './egress-http.ts'
+import { secure, TlsError, type TlsFailure, type TlsOptions } from './egress-tls.ts'
+import { isHost } from './host.ts'
 import { groupsOfIpv6 } from './ip-range.ts'
 import { type Resolve, resolveBySystem, resolveWithLimit } from './resolve.ts'
 
@@ -21,37 +22,30 @@ export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' 
 /** Why a place may not be reached. */
 export type Denial = 'host' | 'loopback' | 'address' | 'database'
 
+export type { TlsFailure } from './egress-tls.ts'
+
 export class EgressError extends Error {
   readonly failure: EgressFailure
   /** Only of what was denied. */
   readonly denial: Denial | undefined
+  /** Only of `tls`. */
+  readonly tls: TlsFailure | undefined
 
-  constructor(failure: EgressFailure, denial?: Denial) {
-    super(`egress: ${failure}${denial ? ` (${denial})` : ''}`)
+  constructor(failure: EgressFailure, details: { denial?: Denial; tls?: TlsFailure } = {}) {
+    const { denial, tls } = details
+    const more = denial ?? tls
+    super(`egress: ${failure}${more ? ` (${more})` : ''}`)
     this.name = 'EgressError'
     this.failure = failure
     this.denial = denial
+    this.tls = tls
   }
 }
 
-export interface EgressRequest {
-  protocol: 'http' | 'https'
-  host: string
-  port: number
-  method: 'GET' | 'POST'
-  path: string
-  headers: Record<string, string>
-  /** For all of it: resolving, connecting, sending and receiving. */
+export interface EgressLimits {
+  /** For all of it: resolving, connecting, and whatever comes after. */
   timeoutMs: number
-  /** A longer answer is broken off. */
-  maxAnswerBytes: number
   signal?: AbortSignal | undefined
-}
-
-export interface EgressAnswer {
-  status: number
-  headers: IncomingHttpHeaders
-  body: Buffer
 }
 
 const loopback = new BlockList()
@@ -125,33 +119,56 @@ export class Egress {
   }
 
   /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
-  async connect(host: string, port: number, options: { timeoutMs: number; signal?: AbortSignal }): Promise<Socket> {
+  async connect(host: string, port: number, options: EgressLimits): Promise<Socket> {
     const { timeoutMs } = options
-    const limit = AbortSignal.timeout(timeoutMs)
-    const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit
-    return this.#connect(host, port, signal, timeoutMs)
+    return this.#connect(host, port, limitOf(options), timeoutMs)
+  }
+
+  /** The same with TLS. The certificate must be good for the host. */
+  async connectTls(host: string, port: number, options: EgressLimits & { tls?: TlsOptions }): Promise<TLSSocket> {
+    const { timeoutMs, tls } = options
+    const signal = limitOf(options)
+    const plain = await this.#connect(host, port, signal, timeoutMs)
+    try {
+      return await withLimit(secure(plain, host, tls), signal)
+    } catch (error) {
+      plain.destroy()
+      throw error instanceof TlsError ? new EgressError('tls', { tls: error.failure }) : error
+    }
+  }
+
+  /** The checked addresses of the host, for a client that makes its own connections: it must be given one of them, never the name. */
+  async addressesOf(host: string, port: number, options: EgressLimits): Promise<string[]> {
+    return this.#checkedAddresses(host, port, limitOf(options))
   }
 
   /** One HTTP exchange. A redirect is an answer like any other, and is not followed. */
   async request(request: EgressRequest): Promise<EgressAnswer> {
-    const { protocol, host, port, timeoutMs } = request
-    const limit = AbortSignal.timeout(timeoutMs)
-    const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit
-    const plain = await this.#connect(host, port, signal, timeoutMs)
-    let socket = plain
+    const { protocol, host, port, tls, timeoutMs } = request
+    const signal = limitOf(request)
+    const limits = { timeoutMs, signal }
+    const socket =
+      protocol === 'https'
+        ? await this.connectTls(host, port, { ...limits, ...(tls ? { tls } : {}) })
+        : await this.connect(host, port, limits)
     try {
-      if (protocol === 'https') socket = await secure(plain, host, signal)
-      return await exchange(socket, request, signal)
+      return await withLimit(exchange(socket, request), signal)
+    } catch (error) {
+      throw error instanceof BrokenExchange ? new EgressError('broken') : error
     } finally {
       socket.destroy()
-      plain.destroy()
     }
   }
 
-  async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
+  async #checkedAddresses(host: string, port: number, signal: AbortSignal): Promise<string[]> {
     const addresses = await withLimit(this.#addressesOf(host, signal), signal)
     const denial = await withLimit(this.#denialOf(addresses, port, signal), signal)
-    if (denial) throw new EgressError('denied', denial)
+    if (denial) throw new EgressError('denied', { denial })
+    return addresses
+  }
+
+  async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
+    const addresses = await this.#checkedAddresses(host, port, signal)
     let failure: unknown
     for (const [index, address] of addresses.entries()) {
       // One address that does not answer leaves time for the others.
@@ -170,7 +187,7 @@ export class Egress {
   }
 
   async #addressesOf(host: string, signal: AbortSignal): Promise<string[]> {
-    if (!isHost(host)) throw new EgressError('denied', 'host')
+    if (!isHost(host)) throw new EgressError('denied', { denial: 'host' })
     if (isIP(host) !== 0) return [host]
     const addresses = await this.#resolve(host, signal).catch(() => [])
     if (addresses.length === 0) throw new EgressError('unresolved')
@@ -203,6 +220,11 @@ export class Egress {
   }
 }
 
+function limitOf({ timeoutMs, signal }: EgressLimits): AbortSignal {
+  const limit = AbortSignal.timeout(timeoutMs)
+  return signal ? AbortSignal.any([signal, limit]) : limit
+}
+
 async function withLimit<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   work.catch(() => undefined)
   if (signal.aborted) throw new EgressError('timed out')
@@ -229,62 +251,13 @@ async function openSocket(address: string, port: number, signal: AbortSignal): P
   try {
     await withLimit(connected, signal)
     if (socket.remoteAddress === undefined || !meaningsOf(address).includes(meaningsOf(socket.remoteAddress)[0]!)) {
-      throw new EgressError('denied', 'address')
+      throw new EgressError('denied', { denial: 'address' })
     }
     return socket
   } catch (error) {
     socket.destroy()
     throw error
   }
-}
-
-async function secure(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
-  const secured = connectTls({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}) })
-  secured.on('error', () => undefined)
-  const ready = new Promise<void>((resolve, reject) => {
-    secured.once('secureConnect', resolve)
-    secured.once('error', () => reject(new EgressError('tls')))
-    secured.once('close', () => reject(new EgressError('tls')))
-  })
-  try {
-    await withLimit(ready, signal)
-    return secured
-  } catch (error) {
-    secured.destroy()
-    throw error
-  }
-}
-
-function exchange(socket: Socket, request: EgressRequest, signal: AbortSignal): Promise<EgressAnswer> {
-  const { host, port, method, path, headers, maxAnswerBytes } = request
-  const answered = new Promise<EgressAnswer>((resolve, reject) => {
-    const broken = (): void => reject(new EgressError('broken'))
-    const sent = httpRequest(
-      {
-        createConnection: () => socket,
-        method,
-        path,
-        headers: { ...headers, host: `${hostInUrl(host)}:${port}`, connection: 'close' },
-      },
-      (response) => {
-        const chunks: Buffer[] = []
-        let size = 0
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length
-          if (size > maxAnswerBytes) broken()
-          else chunks.push(chunk)
-        })
-        response.on('end', () => {
-          resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
-        })
-        response.on('error', broken)
-        response.on('close', broken)
-      },
-    )
-    sent.on('error', broken)
-    sent.end()
-  })
-  return withLimit(answered, signal)
 }
 
 function failureOf(code: string | undefined): EgressFailure {

@@ -48,6 +48,7 @@ const Shown = Type.Object(
   { $id: 'KinesisSource', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
+export type KinesisSource = Shown
 
 const Create = Type.Object(
   {

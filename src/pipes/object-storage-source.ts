@@ -66,6 +66,7 @@ const Shown = Type.Object(
   { $id: 'ObjectStorageSource', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
+export type ObjectStorageSource = Shown
 
 const Create = Type.Object(
   {

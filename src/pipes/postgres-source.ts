@@ -62,6 +62,7 @@ const Shown = Type.Object(
   { $id: 'PostgresSource', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
+export type PostgresSource = Shown
 
 const Create = Type.Object(
   {
