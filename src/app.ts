@@ -17,6 +17,7 @@ import { type ConsoleFiles, serveConsole } from './http/console-files.ts'
 import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
 import { serveOidc } from './http/oidc.ts'
+import type { OperationAnswer, OperationRequest } from './http/operation.ts'
 import { servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
@@ -25,16 +26,20 @@ import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import { addressAllowed } from './keys/ip-access.ts'
 import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
+import type { Egress } from './lib/egress.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
 import { Uses } from './lib/uses.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { operations } from './operations.ts'
+import { prepareAndExecute } from './prepare-operation.ts'
 import { ServiceChecker } from './services/checker.ts'
 import { csrfTokenOf, isSessionToken, longestDays, sessionTokenHash } from './sessions/session.ts'
 import { findSession, type SessionStanding } from './sessions/store.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
+
+type Execute = (request: OperationRequest) => Promise<OperationAnswer>
 
 export interface App {
   server: FastifyInstance
@@ -55,11 +60,15 @@ export interface AppOptions {
   log: Log
   /** Makes the master key when there is neither a key nor data. */
   mayCreateKeys: boolean
+  /** In place of the one that the configuration makes. */
+  egress?: Egress
   /** The process must end; what is under way has been answered. */
   onFatal(reason: FatalReason): void
 }
 
 const forgetEveryMs = 3_600_000
+/** For all that one request asks of a source (docs/contract.md, section 5). */
+const probeTimeoutMs = 10_000
 /** What they change is to be seen in the state of the service without waiting. */
 const operationsToCheckAfter = ['createService', 'updateService']
 
@@ -117,7 +126,17 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { publicUrl } = config.operations
   const isOnlyOrigin = config.hasPublicUrl
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
-  const checker = openChecker(config, database, vault, log)
+  // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
+  const loadEgress = once(async () => options.egress ?? (await openEgress(config)))
+  const checker = config.serviceChecks ? openChecker({ database, vault, log, loadEgress }) : undefined
+  const loadProber = once(async () => {
+    const { Prober } = await import('./sources/probe.ts')
+    const { caCertificates, allowPlaintext, awsEndpoints } = config
+    const context = { caCertificates, allowPlaintext, awsEndpoints }
+    return new Prober({ egress: await loadEgress(), context, timeoutMs: probeTimeoutMs, log })
+  })
+  const prepared = (request: OperationRequest, gone: AbortSignal | undefined, execute: Execute) =>
+    prepareAndExecute(surroundings, request, async () => (await loadProber()).probeFor(gone), execute)
   const server = buildServer({
     operations,
     console: {
@@ -143,11 +162,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       findPerson,
       guard,
     },
-    read: (request) => readOperation(surroundings, request),
-    write: (request) => {
+    read: (request, gone) => prepared(request, gone, (ready) => readOperation(surroundings, ready)),
+    write: (request, gone) => {
       const { organizationId } = request.caller
-      sealer.touch(organizationId)
-      const written = database.write('writeOperation', request, organizationId)
+      const written = prepared(request, gone, (ready) => {
+        sealer.touch(organizationId)
+        return database.write('writeOperation', ready, organizationId)
+      })
       if (checker && operationsToCheckAfter.includes(request.operationId)) {
         written.then(
           () => checker.poke(),
@@ -235,21 +256,25 @@ function consoleFiles(): ConsoleFiles {
   }
 }
 
-/** Undefined when engines are not to be checked. */
-function openChecker(config: Config, database: PenstockDatabase, vault: Vault, log: Log): ServiceChecker | undefined {
-  if (!config.serviceChecks) return undefined
+async function openEgress(config: Config): Promise<Egress> {
+  const { Egress } = await import('./lib/egress.ts')
   const deniedPlaces = config.databaseUrl ? [databasePlace(config.databaseUrl)] : []
-  // Loaded with the first check: TLS and name resolution take memory that an idle Penstock need not spend.
-  const load = once(async () => {
-    const [{ Egress }, { checkEngine }] = await Promise.all([import('./lib/egress.ts'), import('./engine/check.ts')])
-    return { egress: new Egress({ allowLoopback: config.allowLoopback, deniedPlaces }), checkEngine }
-  })
+  return new Egress({ allowLoopback: config.allowLoopback, deniedPlaces })
+}
+
+function openChecker(parts: {
+  database: PenstockDatabase
+  vault: Vault
+  log: Log
+  loadEgress(): Promise<Egress>
+}): ServiceChecker {
+  const { database, vault, log, loadEgress } = parts
   return new ServiceChecker({
     reader: database.reader,
     claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
     record: (record) => database.write('recordServiceCheck', record, record.organizationId),
     check: async (engine, signal) => {
-      const { egress, checkEngine } = await load()
+      const [egress, { checkEngine }] = await Promise.all([loadEgress(), import('./engine/check.ts')])
       return checkEngine(egress, engine, { signal })
     },
     vault,

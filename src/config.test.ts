@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { makeCertificates } from '../test/sources/certificates.ts'
 import { readConfig } from './config.ts'
 
 const read = (settings: Record<string, string>) => readConfig(settings, { logLevel: 'info' })
@@ -52,5 +56,48 @@ describe('the address by which people reach Penstock', () => {
         given,
       )
     }
+  })
+})
+
+describe('what sources may do and trust', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const fileOf = (text: string): string => {
+    const file = join(folder, 'certificates.pem')
+    writeFileSync(file, text)
+    return file
+  }
+
+  it('is little unless it is set', () => {
+    const { allowLoopback, allowPlaintext, caCertificates, awsEndpoints } = read({})
+    assert.deepEqual([allowLoopback, allowPlaintext, caCertificates, awsEndpoints], [false, false, undefined, {}])
+  })
+
+  it('takes certificates from a file, and only such', async () => {
+    const { ca, server } = await makeCertificates()
+    const text = `# ours\n${ca}\nand\n${server.cert}`
+    const { caCertificates } = read({ PENSTOCK_CA_CERTIFICATES: fileOf(text) })
+    assert.equal(caCertificates?.match(/BEGIN CERTIFICATE/g)?.length, 2)
+    assert.ok(!caCertificates?.includes('ours'))
+    for (const wrong of ['', server.key, ca.replace(/\n.{10}/, '\n')]) {
+      assert.throws(() => read({ PENSTOCK_CA_CERTIFICATES: fileOf(wrong) }), /must have certificates as PEM/)
+    }
+    assert.throws(() => read({ PENSTOCK_CA_CERTIFICATES: join(folder, 'none') }), /cannot be read \(ENOENT\)/)
+  })
+
+  it('takes places of cloud services, and only such', () => {
+    const text = 'kinesis=http://10.0.0.7:4566/, sts=https://sts.internal'
+    assert.deepEqual(read({ PENSTOCK_AWS_ENDPOINTS: text }).awsEndpoints, {
+      kinesis: 'http://10.0.0.7:4566',
+      sts: 'https://sts.internal',
+    })
+    for (const wrong of ['kinesis', 'sqs=http://a', 'kinesis=10.0.0.7:4566', 's3=http://a/b', 's3=ftp://a']) {
+      assert.throws(() => read({ PENSTOCK_AWS_ENDPOINTS: wrong }), /PENSTOCK_AWS_ENDPOINTS must be entries/, wrong)
+    }
+  })
+
+  it('is true or false', () => {
+    assert.equal(read({ PENSTOCK_ALLOW_PLAINTEXT: 'true' }).allowPlaintext, true)
+    assert.throws(() => read({ PENSTOCK_ALLOW_PLAINTEXT: 'yes' }), /PENSTOCK_ALLOW_PLAINTEXT must be true or false/)
   })
 })

@@ -1,4 +1,5 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { OidcSettings } from './accounts/oidc.ts'
@@ -7,6 +8,7 @@ import type { RateLimit } from './http/rate-limit.ts'
 import { isIpRange } from './lib/ip-range.ts'
 import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
+import type { SourceContext } from './sources/source.ts'
 
 export interface Config {
   host: string
@@ -24,6 +26,12 @@ export interface Config {
   hasPublicUrl: boolean
   /** Engines and sources on this very machine may be connected to. */
   allowLoopback: boolean
+  /** Sources that do not speak TLS may be used without it. */
+  allowPlaintext: boolean
+  /** PEM of authorities that are trusted beside those that everyone trusts, for sources. */
+  caCertificates: string | undefined
+  /** Where services of the cloud are, in place of their public addresses. */
+  awsEndpoints: SourceContext['awsEndpoints']
   /** The engines of services are asked periodically whether they run. */
   serviceChecks: boolean
   /** The OpenID provider that people may sign in with; `operations.oidc` tells the console of it. */
@@ -41,6 +49,9 @@ const names = [
   'PENSTOCK_TRUSTED_PROXIES',
   'PENSTOCK_TLS_IN_FRONT',
   'PENSTOCK_ALLOW_LOOPBACK',
+  'PENSTOCK_ALLOW_PLAINTEXT',
+  'PENSTOCK_CA_CERTIFICATES',
+  'PENSTOCK_AWS_ENDPOINTS',
   'PENSTOCK_PUBLIC_URL',
   'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
   'PENSTOCK_OIDC_ISSUER',
@@ -76,6 +87,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   if (tlsInFront !== 'true' && tlsInFront !== 'false') refuse('PENSTOCK_TLS_IN_FRONT', 'true or false')
   const allowLoopback = read('PENSTOCK_ALLOW_LOOPBACK') ?? 'false'
   if (allowLoopback !== 'true' && allowLoopback !== 'false') refuse('PENSTOCK_ALLOW_LOOPBACK', 'true or false')
+  const allowPlaintext = read('PENSTOCK_ALLOW_PLAINTEXT') ?? 'false'
+  if (allowPlaintext !== 'true' && allowPlaintext !== 'false') refuse('PENSTOCK_ALLOW_PLAINTEXT', 'true or false')
+  const awsEndpoints = readAwsEndpoints(read('PENSTOCK_AWS_ENDPOINTS') ?? '')
+  if (!awsEndpoints) {
+    const allowed = 'entries such as kinesis=http://10.0.0.7:4566, apart by commas, of kinesis, s3 and sts'
+    refuse('PENSTOCK_AWS_ENDPOINTS', allowed)
+  }
   const limit = read('PENSTOCK_RATE_LIMIT')
   const rate = limit === undefined ? undefined : /^([1-9]\d{0,8})\/([1-9]\d{0,4})s$/.exec(limit)
   if (rate === null) refuse('PENSTOCK_RATE_LIMIT', 'requests per seconds such as 100/10s')
@@ -126,6 +144,9 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     tlsInFront: tlsInFront === 'true',
     hasPublicUrl: givenUrl !== undefined,
     allowLoopback: allowLoopback === 'true',
+    allowPlaintext: allowPlaintext === 'true',
+    caCertificates: readCertificates(read('PENSTOCK_CA_CERTIFICATES')),
+    awsEndpoints: awsEndpoints!,
     serviceChecks: true,
     oidc,
     operations: {
@@ -167,13 +188,7 @@ function readOidc(read: (name: Name) => string | undefined): OidcSettings | unde
   if (name !== undefined && name.length > 50)
     throw new StartError('PENSTOCK_OIDC_NAME must have at most 50 characters.')
   const file = read('PENSTOCK_OIDC_CLIENT_SECRET_FILE')!
-  let clientSecret: string
-  try {
-    clientSecret = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} cannot be read (${code}).`)
-  }
+  const clientSecret = readSettingFile('PENSTOCK_OIDC_CLIENT_SECRET_FILE', file)
   if (clientSecret === '') throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} is empty.`)
   return {
     issuer,
@@ -181,6 +196,40 @@ function readOidc(read: (name: Name) => string | undefined): OidcSettings | unde
     clientSecret: new Secret(clientSecret),
     name: name ?? 'single sign-on',
   }
+}
+
+function readSettingFile(name: Name, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StartError(`${name}=${file} cannot be read (${code}).`)
+  }
+}
+
+function readCertificates(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined
+  const text = readSettingFile('PENSTOCK_CA_CERTIFICATES', file)
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  try {
+    for (const block of blocks) new X509Certificate(block)
+    if (blocks.length > 0) return blocks.join('\n')
+  } catch {
+    // Told below.
+  }
+  throw new StartError(`PENSTOCK_CA_CERTIFICATES=${file} must have certificates as PEM, and has none that can be read.`)
+}
+
+/** `service=http://host:port`; undefined when something does not fit. */
+function readAwsEndpoints(text: string): SourceContext['awsEndpoints'] | undefined {
+  const endpoints: SourceContext['awsEndpoints'] = {}
+  for (const entry of text.split(',').flatMap((part) => part.trim() || [])) {
+    const [, service, url = ''] = /^(kinesis|s3|sts)=(\S+)$/.exec(entry) ?? []
+    const origin = originOf(url)
+    if (service === undefined || origin === undefined) return undefined
+    endpoints[service as keyof typeof endpoints] = origin
+  }
+  return endpoints
 }
 
 /** `provider/region=endpointServiceId/privateDnsHostname`; undefined when something does not fit. */

@@ -28,7 +28,7 @@ import { findSessionOf } from './sessions/store.ts'
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
-type Surroundings = WriteContext & { settings: OperationSettings }
+export type Surroundings = WriteContext & { settings: OperationSettings }
 
 export async function readOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
   return runOperation(context, byId.get(request.operationId)!, request, new Date().toISOString())
@@ -86,6 +86,19 @@ async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Ca
   requireRole(operation, session.role, 'user')
 }
 
+/** The body without the fields that only repeat the resource, and what is wrong with those. */
+export async function readBody(
+  { sql, vault }: Pick<Surroundings, 'sql' | 'vault'>,
+  operation: AnyOperation,
+  { body, echoes, caller, params }: OperationRequest,
+): Promise<{ body: unknown; echoed: FieldProblem[] }> {
+  if (!echoes) return { body, echoed: [] }
+  const { shape, current } = operation.echo!
+  const present = await current({ sql, vault, caller }, params)
+  const echoed = present === undefined ? [] : echoProblems(operation.body, shape, body, present)
+  return { body: pick(operation.body, body), echoed }
+}
+
 async function runOperation(
   { sql, vault, settings }: Surroundings,
   operation: AnyOperation,
@@ -93,17 +106,8 @@ async function runOperation(
   now: string,
   sealedMs = 0,
 ): Promise<OperationAnswer> {
-  const { caller, params, query } = request
-  let body = request.body
-  const echoed: FieldProblem[] = []
-  if (request.echoes) {
-    const current = await operation.echo!.current({ sql, vault, caller }, params)
-    if (current !== undefined) {
-      const problems = echoProblems(operation.body, operation.echo!.shape, body, current)
-      echoed.push(...problems)
-    }
-    body = pick(operation.body, body)
-  }
+  const { caller, params, query, prepared } = request
+  const { body, echoed } = await readBody({ sql, vault }, operation, request)
   const activities: { target: Record<string, string>; changes: Change[] }[] = []
   let versionRequired = false
   const context: OperationContext = {
@@ -118,10 +122,12 @@ async function runOperation(
     },
     record: (target, changes) => activities.push({ target, changes }),
   }
-  const { result, ...rest } = await operation.run(context, { params, query, body }).catch((error: unknown) => {
-    if (echoed.length === 0 || !(error instanceof Problem) || ![400, 409].includes(error.status)) throw error
-    throw invalidBody([...echoed, ...(error.code === 'invalid_body' ? error.fields : [])])
-  })
+  const { result, ...rest } = await operation
+    .run(context, { params, query, body, prepared })
+    .catch((error: unknown) => {
+      if (echoed.length === 0 || !(error instanceof Problem) || ![400, 409].includes(error.status)) throw error
+      throw invalidBody([...echoed, ...(error.code === 'invalid_body' ? error.fields : [])])
+    })
   if (echoed.length > 0) throw invalidBody(echoed)
   if (takesIfMatch(operation) && !versionRequired) throw new Error(`${operation.id} did not call requireVersion`)
   for (const { target, changes } of activities) {
@@ -131,7 +137,7 @@ async function runOperation(
   return { result: JSON.stringify(pick(operation.result, result) ?? null), ...rest }
 }
 
-function requireVersion(ifMatch: string[] | undefined, version: string): void {
+export function requireVersion(ifMatch: string[] | undefined, version: string): void {
   if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(`"${version}"`)) return
   throw new Problem(
     'version_mismatch',

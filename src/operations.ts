@@ -22,6 +22,7 @@ import { listOrganizations } from './organizations/list-organizations.ts'
 import { updateOrganization } from './organizations/update-organization.ts'
 import { createPipe } from './pipes/create-pipe.ts'
 import { deletePipe } from './pipes/delete-pipe.ts'
+import { discoverSchema } from './pipes/discover-schema.ts'
 import { getPipe } from './pipes/get-pipe.ts'
 import { getPipeSettings } from './pipes/get-pipe-settings.ts'
 import { listPipes } from './pipes/list-pipes.ts'
@@ -80,6 +81,7 @@ export const operations: AnyOperation[] = [
   updatePipeSettings,
   updatePipeScaling,
   updatePipeState,
+  discoverSchema,
   getOrganizationPrometheus,
   getServicePrometheus,
 ]

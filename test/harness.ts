@@ -1,5 +1,6 @@
 // A whole Penstock on a fresh database, for tests that speak HTTP to it. Every such test runs on both databases.
 import { mkdtempSync, rmSync } from 'node:fs'
+import { isIP, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
@@ -15,6 +16,8 @@ import { SessionGuard } from '../src/http/session-guard.ts'
 import type { Sample } from '../src/installation/sample.ts'
 import { newKey } from '../src/keys/key.ts'
 import { insertKey, type KeyToInsert } from '../src/keys/store.ts'
+import { Egress, EgressError, type EgressLimits } from '../src/lib/egress.ts'
+import { isHost } from '../src/lib/host.ts'
 import { newId } from '../src/lib/id.ts'
 import { Log } from '../src/lib/log.ts'
 import { insertMember, insertUser } from '../src/members/store.ts'
@@ -23,6 +26,7 @@ import type { Provider } from '../src/services/service.ts'
 import { insertService } from '../src/services/store.ts'
 import { csrfTokenOf, lastMomentOf, newSessionToken } from '../src/sessions/session.ts'
 import { insertSession, type SessionToInsert } from '../src/sessions/store.ts'
+import { exampleHost, makeExampleDatabase } from './example-database.ts'
 import { startPostgres } from './postgres-server.ts'
 
 export interface Key {
@@ -83,6 +87,25 @@ export interface TestApp {
   close(): Promise<void>
 }
 
+/** Made-up requests name hosts that may exist. What a test sends stays on this machine. */
+class LoopbackEgress extends Egress {
+  constructor({ allowLoopback }: Config) {
+    super({ allowLoopback, deniedPlaces: [] })
+  }
+
+  override async connect(host: string, port: number, limits: EgressLimits): Promise<Socket> {
+    if (host !== exampleHost || port !== 5432) return super.connect(host, port, limits)
+    return super.connect('127.0.0.1', Number(new URL(await postgresUrl()).port), limits)
+  }
+
+  override async addressesOf(host: string, port: number, limits: EgressLimits): Promise<string[]> {
+    if (host === 'localhost') return super.addressesOf('127.0.0.1', port, limits)
+    if (isIP(host) === 0) throw new EgressError(isHost(host) ? 'unresolved' : 'denied', { denial: 'host' })
+    if (host !== '127.0.0.1') throw new EgressError('unreachable')
+    return super.addressesOf(host, port, limits)
+  }
+}
+
 export async function openTestApp(dialect: Dialect, overrides: Partial<Config> = {}): Promise<TestApp> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-test-'))
   const config: Config = {
@@ -96,7 +119,10 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     trustedProxies: [],
     tlsInFront: false,
     hasPublicUrl: true,
-    allowLoopback: false,
+    allowLoopback: true,
+    allowPlaintext: true,
+    caCertificates: undefined,
+    awsEndpoints: {},
     serviceChecks: false,
     oidc: undefined,
     operations: {
@@ -116,7 +142,12 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
   }
   const logged: string[] = []
   const log = new Log('debug', { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream)
-  const app = await openApp(config, { log, mayCreateKeys: true, onFatal: () => undefined })
+  const app = await openApp(config, {
+    log,
+    mayCreateKeys: true,
+    egress: new LoopbackEgress(config),
+    onFatal: () => undefined,
+  })
   const sample = (await app.database.write('createSample', {}, 'initialize'))!
   const direct = await openDirect(config)
   const { sql } = direct
@@ -284,13 +315,20 @@ async function openDirect(config: Config): Promise<Direct> {
 let ownServer: ReturnType<typeof startPostgres> | undefined
 after(async () => (await ownServer)?.stop())
 
-/** An empty database on the server that the test run started, or, for a single file, on one of its own. */
+/** The server that the test run started, or, for a single file, one of its own. */
+async function postgresUrl(): Promise<string> {
+  const given = process.env.PENSTOCK_TEST_POSTGRES
+  if (given) return given
+  ownServer ??= startPostgres().then(async (server) => {
+    await makeExampleDatabase(server.url)
+    return server
+  })
+  return (await ownServer).url
+}
+
+/** An empty database. */
 export async function freshPostgresDatabase(): Promise<string> {
-  let serverUrl = process.env.PENSTOCK_TEST_POSTGRES
-  if (!serverUrl) {
-    ownServer ??= startPostgres()
-    serverUrl = (await ownServer).url
-  }
+  const serverUrl = await postgresUrl()
   const name = `test_${newId().replaceAll('-', '')}`
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()

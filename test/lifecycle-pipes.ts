@@ -186,6 +186,26 @@ export const pipeRows: Row[] = [
     assert.deepEqual(response.body.result, thing.shown.settings)
     checkTag(pipes, thing, response.headers.etag)
   }),
+  read(
+    'discoverSchema',
+    fc.record({ at: place, isOfPipe: fc.boolean() }),
+    async (model, real, { at, isOfPipe }, key) => {
+      const operation = operationOf('discoverSchema')
+      const service = serviceAt(model, at)
+      const thing = pipeAt(model, at)
+      // The sources of pipes are nowhere; that of the example is there.
+      const [ids, body, expected] = isOfPipe
+        ? [
+            services.ids(thing.gone ? service : { ...service, id: thing.serviceId }),
+            { pipeId: thing.id },
+            [400, 'source_not_validated'],
+          ]
+        : [services.ids(service), operation.example.body, [200, undefined]]
+      const response = await ask(real, operation, ids, { key, body })
+      const isGone = isOfPipe ? thing.gone : service.gone
+      assert.deepEqual([response.status, response.body.code], isGone ? [404, 'not_found'] : expected)
+    },
+  ),
   change(
     'updatePipeSettings',
     fc.record({

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { SourceKindName, StoredPipe } from '../src/pipes/pipe.ts'
 import { findPipe } from '../src/pipes/store.ts'
-import type { RequestOptions, TestApp, TestResponse } from './harness.ts'
+import type { Key, RequestOptions, TestApp, TestResponse } from './harness.ts'
 
 export type Json = Record<string, unknown>
 
@@ -43,6 +43,7 @@ export function pipeTools(app: () => TestApp, kind: SourceKindName): PipeTools {
 export interface ServiceOfPipes {
   organizationId: string
   serviceId: string
+  admin: Key
   /** Relative to the list of the service's pipes: `''` is the list, `/<id>/state` the state of one. */
   send(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<TestResponse>
   /** Creates a pipe and returns it. */
@@ -64,6 +65,7 @@ export async function serviceOfPipes(app: TestApp): Promise<ServiceOfPipes> {
   return {
     organizationId,
     serviceId,
+    admin,
     send,
     create: async (body) => {
       const answer = await send('POST', '', body)

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { availableParallelism, constants } from 'node:os'
 import { join } from 'node:path'
+import { makeExampleDatabase } from './example-database.ts'
 import { startPostgres } from './postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -55,6 +56,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 const postgres = await startPostgres()
 try {
+  await makeExampleDatabase(postgres.url)
   if (!interruptedBy) process.exitCode = await runTests()
 } finally {
   await postgres.stop()

@@ -11,7 +11,7 @@ const linkHours = 24
 
 export async function tryIt(): Promise<void> {
   // The engine to try it with runs on the same machine.
-  const config = { ...readConfig(process.env, { logLevel: 'warn' }), allowLoopback: true }
+  const config = { ...readConfig(process.env, { logLevel: 'warn' }), allowLoopback: true, allowPlaintext: true }
   const serving = await open(config, { mayCreateKeys: true })
   const sample = serving.app.isNew ? await serving.app.database.write('createSample', {}, 'initialize') : undefined
   const file = join(config.dataFolder, 'sample.env')

@@ -15,6 +15,7 @@ import type {
   DeletePipeParams,
   DeletePrivateEndpointParams,
   DeleteServiceParams,
+  DiscoverSchemaParams,
   GetActivityParams,
   GetCurrentKeyParams,
   GetInvitationParams,
@@ -58,6 +59,8 @@ import type {
   PrivateEndpointConfig,
   PrivateEndpointCreate,
   RotateKeyParams,
+  SchemaDiscovery,
+  SchemaDiscoveryRequest,
   Service,
   ServiceCreate,
   ServicePatch,
@@ -283,6 +286,15 @@ export abstract class Operations extends Caller {
    */
   updatePipeState(params: UpdatePipeStateParams, body: PipeStatePatch, options?: VersionedWriteOptions): Promise<Answer<Pipe>> {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/state' }, params, body, options)
+  }
+
+  /**
+   * Discover schema of source (beta). Connects to a source, reads a sample and tells what is in it: fields with a type of the engine that holds them, and the first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there are.
+   *
+   * Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request looks anew: `Idempotency-Key` means nothing to it.
+   */
+  discoverSchema(params: DiscoverSchemaParams, body: SchemaDiscoveryRequest, options?: WriteOptions): Promise<Answer<SchemaDiscovery>> {
+    return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery' }, params, body, options)
   }
 
   /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, its members by role and its API keys. At most the 1000 newest services. */

@@ -1210,6 +1210,107 @@ export type PipeStatePatch = {
   command: 'start' | 'stop' | 'resync'
 }
 
+export type DiscoverSchemaParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type PostgresSourceDiscovery = {
+  host: string
+  port?: number
+  /** Database in PostgreSQL. */
+  database: string
+  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  credentials: {
+    /** User name. */
+    username?: string
+    /** Password. */
+    password?: string
+  }
+  settings?: {
+    /** Columns that may be NULL stay so. */
+    allowNullableColumns?: boolean
+    /** Only without `replicationSlotName`. */
+    enableFailoverSlots?: boolean
+    /** Connections that load one table. */
+    initialLoadParallelism?: number
+    /** A publication that exists; else one is made. */
+    publicationName?: string
+    /** Most changes in one batch. */
+    pullBatchSize?: number
+    /** Load and follow, load once, or follow only. */
+    replicationMode?: 'cdc' | 'snapshot' | 'cdc_only'
+    /** A slot that exists. Only with `cdc_only`. */
+    replicationSlotName?: string
+    /** Rows that are loaded at once. */
+    snapshotNumRowsPerPartition?: number
+    /** Tables that are loaded at the same time. */
+    snapshotNumberOfParallelTables?: number
+    /** Time between two batches. */
+    syncIntervalSeconds?: number
+  }
+  /** The tables to take samples of. */
+  tableMappings?: TableMappingToAdd[]
+}
+
+/** `source`, or `pipeId`; with the latter `patch` looks at the pipe as that update would make it. */
+export type SchemaDiscoveryRequest = {
+  /** Exactly one kind, as a pipe is created with it. */
+  source?: {
+    kafka?: KafkaSourceCreate
+    kinesis?: KinesisSourceCreate
+    objectStorage?: ObjectStorageSourceCreate
+    postgres?: PostgresSourceDiscovery
+  }
+  /** Instead of `source`: a pipe of the service, with its stored secrets. */
+  pipeId?: string
+  patch?: PipePatch
+}
+
+export type SourceField = {
+  name: string
+  /** A type of the engine that holds the values, such as `Nullable(Int64)`. */
+  type: string
+  /** Some records are without it, or have null. */
+  isOptional: boolean
+}
+
+export type SourceTable = {
+  sourceSchemaName: string
+  sourceTable: string
+  /** Columns; empty when the table has none. */
+  primaryKey: string[]
+  /** What the records have: as the format declares, or as the sample shows. */
+  fields: SourceField[]
+  /** The first records of the sample. Long values are cut; bytes that are no text are shown in base64. */
+  rows: (Record<string, unknown>)[]
+}
+
+export type SchemaDiscovery = {
+  /** What was done, in this order. */
+  steps: {
+    step: 'connect' | 'tls' | 'authenticate' | 'describe' | 'read' | 'decode' | 'fit'
+    durationMs: number
+  }[]
+  /** What the records have: as the format declares, or as the sample shows. */
+  fields: SourceField[]
+  /** The first records of the sample. Long values are cut; bytes that are no text are shown in base64. */
+  rows: (Record<string, unknown>)[]
+  /** Of PostgreSQL, instead of `fields` and `rows`: the tables of the mappings. */
+  tables: SourceTable[]
+  /** Of PostgreSQL: tables that can be mapped; the first 1,000. */
+  availableTables: {
+    sourceSchemaName: string
+    sourceTable: string
+    /** Columns; empty when the table has none. */
+    primaryKey: string[]
+  }[]
+  /** Of a pipe: what the sample does not have, or has otherwise than the columns and mappings need it. */
+  misfits: string[]
+}
+
 export type GetOrganizationPrometheusParams = {
   /** The organization of the API key. */
   organizationId: string
@@ -1256,6 +1357,7 @@ export type ProblemCode =
   | 'private_endpoint_exists'
   | 'idempotency_key_reused'
   | 'idempotency_key_in_use'
+  | 'changed_meanwhile'
   | 'version_mismatch'
   | 'body_too_large'
   | 'unsupported_media_type'

@@ -2,7 +2,7 @@
 import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { errorAnswer, errorSentence } from './errors.ts'
-import { type AnyOperation, hasEtag, isPaged, tags, takesIfMatch } from './operation.ts'
+import { type AnyOperation, hasEtag, isPaged, isWrite, tags, takesIfMatch } from './operation.ts'
 
 type Json = Record<string, unknown>
 
@@ -61,7 +61,7 @@ function problemsOf(operation: AnyOperation): ProblemCode[] {
   return [
     ...everyOperation,
     ...(operation.body ? everyBody : []),
-    ...(operation.method === 'GET' ? [] : everyWrite),
+    ...(isWrite(operation) ? everyWrite : []),
     ...(takesIfMatch(operation) ? (['version_mismatch'] as const) : []),
     ...operation.problems,
   ]
@@ -121,7 +121,6 @@ export function openApiDocument(operations: AnyOperation[]): Json {
 }
 
 function describe(operation: AnyOperation, schemas: Json): Json {
-  const isWrite = operation.method !== 'GET'
   const parameters: Json[] = []
   for (const [name, schema] of Object.entries<Json>(operation.params.properties)) {
     parameters.push(parameter(name, 'path', true, schema, schemas))
@@ -130,7 +129,7 @@ function describe(operation: AnyOperation, schemas: Json): Json {
     parameters.push(parameter(name, 'query', operation.query.required?.includes(name) ?? false, schema, schemas))
   }
   if (takesIfMatch(operation)) parameters.push(ifMatchParameter)
-  if (isWrite) parameters.push(idempotencyParameter)
+  if (isWrite(operation)) parameters.push(idempotencyParameter)
 
   const description = operation.echo
     ? `${operation.description}\n\nFields of the resource that cannot be changed may be sent back with their present value.`

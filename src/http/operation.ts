@@ -5,6 +5,7 @@ import type { Sql } from '../database/sql.ts'
 import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
+import type { Probe } from '../sources/probe.ts'
 
 export type Role = 'admin' | 'developer'
 
@@ -55,6 +56,13 @@ export interface OperationContext {
   record(target: Record<string, string>, changes: Change[]): void
 }
 
+/** What an operation may use before its transaction. */
+export interface PrepareContext
+  extends Pick<OperationContext, 'sql' | 'vault' | 'settings' | 'caller' | 'requireVersion'> {
+  /** Connects to a source and reads a sample. Rejects with a Problem that says which step failed. */
+  probe: Probe
+}
+
 export interface Answer<Result> {
   result: Result
   /** Makes the ETag. Without one, it is made of the result itself. */
@@ -79,6 +87,7 @@ export interface Operation<
   Query extends ObjectSchema = ObjectSchema,
   Body extends Schema = Schema,
   Result extends Schema = Schema,
+  Prepared = unknown,
 > {
   /** One name everywhere: operationId, file, export, test. */
   id: string
@@ -92,6 +101,8 @@ export interface Operation<
   /** What a change is recorded as. Every operation that writes has one. */
   activity?: string
   stability?: 'beta'
+  /** A POST that only looks: it has no activity and no transaction, and every request looks anew. */
+  changesNothing?: true
   /** What it reads or changes has a version: its ETag can be sent as `If-Match` with a change. */
   versioned?: boolean
   /** A GET that answers with this type of text instead of JSON in an envelope; its result is a string. */
@@ -111,10 +122,21 @@ export interface Operation<
   /** The problems of its own, beside those that every operation has. */
   problems: ProblemCode[]
   example: Example
+  /**
+   * Before the transaction and outside of the writer thread: what waits for a network. Its outcome is plain data. What it has
+   * read may have changed when `run` begins; that must look, and throw `changed_meanwhile`, after which both are done again.
+   */
+  prepare?(context: PrepareContext, input: Input<Params, Query, Body>): Promise<Prepared>
   run(
     context: OperationContext,
-    input: { params: Static<Params>; query: Static<Query>; body: Static<Body> },
+    input: Input<Params, Query, Body> & { prepared: NoInfer<Prepared> | undefined },
   ): Promise<Answer<Static<Result>>>
+}
+
+interface Input<Params extends ObjectSchema, Query extends ObjectSchema, Body extends Schema> {
+  params: Static<Params>
+  query: Static<Query>
+  body: Static<Body>
 }
 
 /** A request that has been authenticated, authorized and validated. Plain data: it crosses threads. */
@@ -130,6 +152,8 @@ export interface OperationRequest {
   /** The entity tags of `If-Match`, with their quotes; `*` stands for any. */
   ifMatch?: string[]
   idempotency?: { key: string; fingerprint: string }
+  /** What `prepare` of the operation has given. */
+  prepared?: unknown
 }
 
 /** What HTTP makes its answer of. `result` is JSON text, cut to what the operation's result shape lists. */
@@ -157,7 +181,8 @@ export function operation<
   Query extends ObjectSchema,
   Body extends Schema,
   Result extends Schema,
->(definition: Operation<Params, Query, Body, Result>): Operation<Params, Query, Body, Result> {
+  Prepared = undefined,
+>(definition: Operation<Params, Query, Body, Result, Prepared>): Operation<Params, Query, Body, Result, Prepared> {
   return definition
 }
 
@@ -171,6 +196,11 @@ export function requireRole({ access, summary }: AnyOperation, role: Role, calle
 /** What belongs to somebody else is answered like what does not exist. */
 export function organizationNotFound(organizationId: string): Problem {
   return new Problem('not_found', `organization ${organizationId} was not found`)
+}
+
+/** Whether it changes something: a transaction with an activity, and `Idempotency-Key` keeps it from being done twice. */
+export function isWrite({ method, changesNothing }: Pick<AnyOperation, 'method' | 'changesNothing'>): boolean {
+  return method !== 'GET' && !changesNothing
 }
 
 /** Whether its answers carry an ETag. */
@@ -190,4 +220,4 @@ export function isPaged({ query }: AnyOperation): boolean {
 
 /** An operation whose shapes do not matter, as the list holds them. */
 // biome-ignore lint/suspicious/noExplicitAny: `run` is contravariant in its shapes; the server validates before it calls.
-export type AnyOperation = Operation<any, any, any, any>
+export type AnyOperation = Operation<any, any, any, any, any>

@@ -18,6 +18,7 @@ import {
   type AnyOperation,
   type Caller,
   hasEtag,
+  isWrite,
   type OperationAnswer,
   type OperationRequest,
   takesIfMatch,
@@ -41,8 +42,9 @@ export interface ServerParts {
   operations: AnyOperation[]
   console: ConsoleParts
   authentication: Authentication
-  read(request: OperationRequest): Promise<OperationAnswer>
-  write(request: OperationRequest): Promise<OperationAnswer>
+  /** `gone`: the caller has hung up. Given to operations that prepare. */
+  read(request: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer>
+  write(request: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
   current(operation: AnyOperation, caller: Caller, params: Record<string, string>): Promise<unknown>
   /** Whether Penstock is shutting down. */
@@ -166,7 +168,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admitted = await validate(operation, request)
-    const answer = operation.method === 'GET' ? await parts.read(admitted) : await runWrite(admitted)
+    const gone = operation.prepare ? whenGone(reply) : undefined
+    const answer = isWrite(operation) ? await runWrite(admitted, gone) : await parts.read(admitted, gone)
     return sendAnswer(operation, request, reply, answer)
   }
 
@@ -201,7 +204,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         )
     }
     const key = request.headers['idempotency-key']
-    if (key !== undefined && operation.method !== 'GET') {
+    if (key !== undefined && isWrite(operation)) {
       const text = canonicalJson([operation.id, params, query, body ?? null])
       admitted.idempotency = { key: parseIdempotencyKey(key), fingerprint: parts.fingerprint('request', text) }
     }
@@ -225,8 +228,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     throw invalidBody([...withEcho, ...echoProblems(operation.body, operation.echo.shape, body, current)])
   }
 
-  async function runWrite(admitted: OperationRequest): Promise<OperationAnswer> {
-    if (!admitted.idempotency) return parts.write(admitted)
+  async function runWrite(admitted: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer> {
+    if (!admitted.idempotency) return parts.write(admitted, gone)
     const { id, organizationId } = admitted.caller
     const name = `${organizationId} ${id} ${admitted.idempotency.key}`
     if (underWay.has(name)) {
@@ -240,7 +243,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     }
     underWay.add(name)
     try {
-      return await parts.write(admitted)
+      return await parts.write(admitted, gone)
     } finally {
       underWay.delete(name)
     }
@@ -319,6 +322,13 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
 
   return server
+}
+
+/** Aborted when the connection is closed before the answer; also after it, when nobody listens any more. */
+function whenGone(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
 }
 
 function noCompiler(): never {

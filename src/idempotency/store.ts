@@ -19,6 +19,11 @@ const findStatement = statement<IdempotencyKey, IdempotencyRow>(
   `SELECT fingerprint, answer FROM idempotency_records
    WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey`,
 )
+const findYoungStatement = statement<IdempotencyKey & { before: string }, { created_at: string }>(
+  `SELECT created_at FROM idempotency_records
+   WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey
+     AND created_at >= :before`,
+)
 const answerStatement = statement<IdempotencyKey & { answer: string }>(
   `UPDATE idempotency_records SET answer = :answer
    WHERE organization_id = :organizationId AND caller_id = :callerId AND idempotency_key = :idempotencyKey`,
@@ -47,6 +52,11 @@ export async function claimKey(
   await sql.run(forgetOneStatement, { ...key, before: oldest(now) })
   if ((await sql.run(claimStatement, { ...key, fingerprint, now })) > 0) return undefined
   return sql.first(findStatement, key)
+}
+
+/** Whether a request with the key has been answered. */
+export async function hasRecord(sql: Sql, key: IdempotencyKey, now: string): Promise<boolean> {
+  return (await sql.first(findYoungStatement, { ...key, before: oldest(now) })) !== undefined
 }
 
 export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: string): Promise<void> {

@@ -139,7 +139,11 @@ export class Egress {
 
   /** The checked addresses of the host, for a client that makes its own connections: it must be given one of them, never the name. */
   async addressesOf(host: string, port: number, options: EgressLimits): Promise<string[]> {
-    return this.#checkedAddresses(host, port, limitOf(options))
+    const signal = limitOf(options)
+    const addresses = await withLimit(this.#resolved(host, signal), signal)
+    const denial = await withLimit(this.#denialOf(addresses, port, signal), signal)
+    if (denial) throw new EgressError('denied', { denial })
+    return addresses
   }
 
   /** One HTTP exchange. A redirect is an answer like any other, and is not followed. */
@@ -160,15 +164,8 @@ export class Egress {
     }
   }
 
-  async #checkedAddresses(host: string, port: number, signal: AbortSignal): Promise<string[]> {
-    const addresses = await withLimit(this.#addressesOf(host, signal), signal)
-    const denial = await withLimit(this.#denialOf(addresses, port, signal), signal)
-    if (denial) throw new EgressError('denied', { denial })
-    return addresses
-  }
-
   async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
-    const addresses = await this.#checkedAddresses(host, port, signal)
+    const addresses = await this.addressesOf(host, port, { timeoutMs, signal })
     let failure: unknown
     for (const [index, address] of addresses.entries()) {
       // One address that does not answer leaves time for the others.
@@ -186,7 +183,7 @@ export class Egress {
     throw failure
   }
 
-  async #addressesOf(host: string, signal: AbortSignal): Promise<string[]> {
+  async #resolved(host: string, signal: AbortSignal): Promise<string[]> {
     if (!isHost(host)) throw new EgressError('denied', { denial: 'host' })
     if (isIP(host) !== 0) return [host]
     const addresses = await this.#resolve(host, signal).catch(() => [])

@@ -58,8 +58,9 @@ export const problems = {
   source_not_validated: {
     status: 400,
     title: 'The source could not be validated',
-    help: '`validateSamples` was asked for and the source could not be validated. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
-    example: 'source.validateSamples: samples of a kafka source cannot be validated yet; send false or leave it out',
+    help: '`validateSamples` or a schema discovery was asked for, and the source failed. The sentence names the step (`connect`, `tls`, `authenticate`, `describe`, `read`, `decode` or `fit`), what is wrong and what to do. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
+    example:
+      'source.kafka.credentials: the step "authenticate" failed: kafka.northwind.example:9092 refused the user name or the password; check both, and that the user has the mechanism SCRAM-SHA-256',
   },
   pipe_already_running: {
     status: 400,
@@ -212,6 +213,12 @@ export const problems = {
     title: 'A request with this idempotency key is still running',
     help: 'The first request with this `Idempotency-Key` has not been answered yet. Wait a moment and send it again: you get its answer.',
     example: 'a request with this Idempotency-Key is still running; try again in a moment',
+  },
+  changed_meanwhile: {
+    status: 409,
+    title: 'Somebody else changed it at the same time',
+    help: 'With `validateSamples` the changed configuration is checked against its source before it is stored. Others changed the same pipe again and again while that went on, so that what was checked is not what would have been stored. Nothing was changed. Send the request again.',
+    example: 'the pipe was changed by others while its source was being checked; send the request again',
   },
   version_mismatch: {
     status: 412,

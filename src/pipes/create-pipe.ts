@@ -4,15 +4,7 @@ import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { destinationProblems, newDestination } from './destination.ts'
-import {
-  Pipe,
-  PipeCreate,
-  type SourceKindName,
-  type StoredPipe,
-  samplesNotValidated,
-  showPipe,
-  sourceKind,
-} from './pipe.ts'
+import { Pipe, PipeCreate, probeOf, type SourceKindName, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
 import type { PipeSource } from './pipe-source.ts'
 import { firstState } from './pipe-state.ts'
@@ -55,12 +47,20 @@ export const createPipe = operation({
       source: { kafka: { ...kafkaExample, consumerGroup: `penstock-${pipeExample.id}` } },
     },
   },
+  async prepare({ sql, probe }, { params, body }) {
+    const { organizationId, serviceId } = params
+    if (!body.source.validateSamples) return
+    await loadService(sql, organizationId, serviceId)
+    const { kind, source, destination } = newParts(newId(), body)
+    const fieldMappings = body.fieldMappings ?? []
+    const pipe = { kind, organizationId, destination, fieldMappings, source: source.shown }
+    await probe(probeOf(pipe, source.secrets, { mustFit: true }))
+  },
   async run({ sql, vault, now, record }, { params, body }) {
     const { organizationId, serviceId } = params
     await loadService(sql, organizationId, serviceId)
     const id = newId()
     const { kind, source, destination } = newParts(id, body)
-    if (body.source.validateSamples) throw samplesNotValidated(kind)
 
     const pipe: StoredPipe = {
       id,
@@ -100,6 +100,19 @@ function creationChanges(pipe: StoredPipe, secretNames: string[]): Change[] {
 function newParts(id: string, body: PipeCreate) {
   const problems: FieldProblem[] = []
   const { validateSamples: _, ...sources } = body.source
+  const { kind, source } = newSource(id, sources, problems)
+  const destination = newDestination(kind, body.destination, problems)
+  problems.push(...destinationProblems(kind, destination, body.fieldMappings ?? []))
+  if (!kind || problems.length > 0) throw invalidBody(problems)
+  return { kind, source, destination }
+}
+
+/** The one source of those that were sent. */
+export function newSource(
+  id: string,
+  sources: { [Kind in SourceKindName]?: object },
+  problems: FieldProblem[],
+): { kind: SourceKindName | undefined; source: PipeSource } {
   const kinds = Object.keys(sources) as SourceKindName[]
   if (kinds.length !== 1) {
     const sent = kinds.length === 0 ? 'none' : kinds.join(' and ')
@@ -112,8 +125,5 @@ function newParts(id: string, body: PipeCreate) {
     source = kind.create(sources[name]!, id, problems) as PipeSource
     problems.push(...kind.problems(source))
   }
-  const destination = newDestination(kinds[0], body.destination, problems)
-  problems.push(...destinationProblems(kinds[0], destination, body.fieldMappings ?? []))
-  if (problems.length > 0) throw invalidBody(problems)
-  return { kind: kinds[0]!, source, destination }
+  return { kind: kinds[0], source }
 }

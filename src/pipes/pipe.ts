@@ -1,14 +1,15 @@
 // A data pipe: its shape as it is read, as it is created and as it is changed.
 
-import { notFound, Problem } from '../lib/problem.ts'
+import { notFound, type Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { idParameter } from '../organizations/organization.ts'
 import { ServicePath } from '../services/service.ts'
+import type { ProbeRequest } from '../sources/probe.ts'
 import { Columns, Destination, DestinationCreate, FieldMappings } from './destination.ts'
 import { kafka } from './kafka-source.ts'
 import { kinesis } from './kinesis-source.ts'
 import { objectStorage } from './object-storage-source.ts'
-import type { SourceKind } from './pipe-source.ts'
+import type { SourceKind, SourceSecrets } from './pipe-source.ts'
 import { PipeState } from './pipe-state.ts'
 import { postgres } from './postgres-source.ts'
 import { Scaling, ScalingCreate } from './scaling.ts'
@@ -153,7 +154,23 @@ export function pipeNotFound(serviceId: string, pipeId: string): Problem {
   return notFound(`pipe ${pipeId} was not found in service ${serviceId}`)
 }
 
-export function samplesNotValidated(kind: SourceKindName): Problem {
-  const detail = `source.validateSamples: samples of a ${kind} source cannot be validated yet; send false or leave it out`
-  return new Problem('source_not_validated', detail, { fields: [{ path: 'source.validateSamples', detail }] })
+/** How to connect to the source of the pipe, and what its records are to fill. */
+export function probeOf(
+  {
+    kind,
+    source,
+    organizationId,
+    destination,
+    fieldMappings,
+  }: Pick<StoredPipe, 'kind' | 'source' | 'organizationId' | 'destination' | 'fieldMappings'>,
+  secrets: SourceSecrets,
+  { mustFit }: { mustFit: boolean },
+): ProbeRequest {
+  const shown = source as Record<string, unknown>
+  return {
+    kind,
+    organizationId,
+    source: { shown, secrets },
+    destination: { columns: destination.columns, fieldMappings, mustFit },
+  }
 }

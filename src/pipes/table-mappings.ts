@@ -80,6 +80,7 @@ export function changeMappings(
   }
   const taken = ', which the pipe has already; remove it in the same request to replace it'
   addMappings(mappings, additions, 'source.postgres.tableMappingsToAdd', taken, problems)
+  if (mappings.size === 0) problems.push(fieldProblem('source.postgres.tableMappings', 'must keep at least one table'))
   return [...mappings.values()]
 }
 
@@ -113,7 +114,6 @@ export function mappingProblems(mappings: TableMapping[]): FieldProblem[] {
   const report = (rest: string): void => {
     problems.push(fieldProblem('source.postgres.tableMappings', rest))
   }
-  if (mappings.length === 0) report('must keep at least one table')
   if (mappings.length > maxTables) report(`must have at most ${maxTables} tables`)
   if (JSON.stringify(mappings).length > maxMappingsLength) {
     report(`must have at most ${maxMappingsLength} characters as JSON`)

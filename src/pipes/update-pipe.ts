@@ -1,12 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
 import { operation } from '../http/operation.ts'
-import { mergePatch, requireSomething } from '../lib/merge-patch.ts'
-import { type FieldProblem, invalidBody } from '../lib/problem.ts'
-import { changePipe } from './change-pipe.ts'
-import { destinationProblems } from './destination.ts'
-import { Pipe, PipePatch, PipePath, type StoredPipe, samplesNotValidated, showPipe, sourceKind } from './pipe.ts'
+import { requireSomething } from '../lib/merge-patch.ts'
+import { Problem } from '../lib/problem.ts'
+import { changePipe, loadPipe } from './change-pipe.ts'
+import { mergePipe } from './merge-pipe.ts'
+import { Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import type { PipeSource, SourceSecrets } from './pipe-source.ts'
 import { findPipe, openSecrets, sealSecrets } from './store.ts'
 
 export const updatePipe = operation({
@@ -36,7 +34,7 @@ export const updatePipe = operation({
     },
   },
   result: Pipe,
-  problems: ['nothing_to_update', 'source_not_validated'],
+  problems: ['nothing_to_update', 'source_not_validated', 'changed_meanwhile'],
   example: {
     summary: 'Rename, insert more often, rotate the password',
     body: {
@@ -51,13 +49,22 @@ export const updatePipe = operation({
       settings: { ...pipeExample.settings, streaming_max_insert_wait_ms: 1000 },
     },
   },
-  async run(context, { params, body }) {
+  async prepare({ sql, vault, requireVersion, probe }, { params, body }) {
+    if (!body.source?.validateSamples) return undefined
+    const pipe = await loadPipe(sql, params)
+    requireVersion(String(pipe.version))
+    requireSomething(body)
+    const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
+    await probe(probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true }))
+    return { version: pipe.version }
+  },
+  async run(context, { params, body, prepared }) {
     const { vault } = context
     const pipe = await changePipe(context, params, (pipe) => {
       requireSomething(body)
       const { secrets, changedSecrets, ...merged } = mergePipe(pipe, body, () => openSecrets(vault, pipe))
-      if (body.source?.validateSamples) throw samplesNotValidated(pipe.kind)
-      if (changedSecrets.length === 0) return merged
+      if (body.source?.validateSamples && prepared?.version !== pipe.version) throw changedMeanwhile()
+      if (!secrets || changedSecrets.length === 0) return merged
       return {
         pipe: { ...merged.pipe, sealedSecrets: sealSecrets(vault, pipe, secrets) },
         secretChanges: changedSecrets.map((name) => ({ field: `source.${pipe.kind}.${name}`, to: 'changed' })),
@@ -67,52 +74,7 @@ export const updatePipe = operation({
   },
 })
 
-interface MergedPipe {
-  pipe: StoredPipe
-  secrets: SourceSecrets
-  /** The names of the secrets that are not what they were. */
-  changedSecrets: string[]
-}
-
-/** The pipe after the update, checked as a whole with its stored secrets (docs/contract.md, section 5). */
-function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecrets): MergedPipe {
-  const problems: FieldProblem[] = []
-  const { validateSamples: _, ...sources } = patch.source ?? {}
-  for (const kind of Object.keys(sources)) {
-    if (kind === pipe.kind) continue
-    problems.push({ path: `source.${kind}`, detail: `source.${kind} does not fit: this is a ${pipe.kind} pipe` })
-  }
-  const merged: StoredPipe = {
-    ...pipe,
-    name: patch.name ?? pipe.name,
-    destination: patch.destination?.columns
-      ? { ...pipe.destination, columns: patch.destination.columns }
-      : pipe.destination,
-    fieldMappings: patch.fieldMappings ?? pipe.fieldMappings,
-    settings: mergePatch(pipe.settings, patch.settings ?? {}),
-  }
-  let secrets: SourceSecrets = {}
-  let changedSecrets: string[] = []
-  const sourcePatch = sources[pipe.kind]
-  // A source that is left alone keeps the rules that it kept before: its secrets need not be opened.
-  if (sourcePatch) {
-    const before: PipeSource = { shown: { ...pipe.source }, secrets: stored() }
-    const kind = sourceKind(pipe.kind)
-    const after = kind.merge(before, sourcePatch, problems) as PipeSource
-    problems.push(...kind.problems(after))
-    merged.source = after.shown
-    secrets = after.secrets
-    changedSecrets = secretDifferences(before.secrets, secrets)
-  }
-  // A destination that is left alone keeps the rules that it kept when it was made, or by an older Penstock.
-  if (patch.destination?.columns || patch.fieldMappings) {
-    problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
-  }
-  if (problems.length > 0) throw invalidBody(problems)
-  return { pipe: merged, secrets, changedSecrets }
-}
-
-function secretDifferences(before: SourceSecrets, after: SourceSecrets): string[] {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof SourceSecrets>
-  return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]))
+function changedMeanwhile(): Problem {
+  const detail = 'the pipe was changed by others while its source was being checked; send the request again'
+  return new Problem('changed_meanwhile', detail)
 }

@@ -1,7 +1,8 @@
 // From bytes to rows, for a sample: which decoder a format has. Each is loaded when it is needed. A decoder that cannot read
 // what it is given throws Undecodable; whoever has the source says where that came from.
-import type { Row, Sample, SourceField } from './source.ts'
+
 import type { SchemaRegistry } from './schema-registry.ts'
+import type { Row, Sample, SourceField } from './source.ts'
 
 export interface Decoded {
   rows: Row[]
@@ -18,6 +19,16 @@ export class Undecodable extends Error {
     this.name = 'Undecodable'
     this.reason = reason
   }
+}
+
+/** The beginning of a text, quoted so that it can stand in a sentence: cut, and without characters that do not show. */
+export function excerptOf(text: string, maxCharacters = 20): string {
+  const characters = [...text.slice(0, maxCharacters * 2)].slice(0, maxCharacters).join('')
+  const shown = characters.replaceAll(/["\\\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
+    if (character === '"' || character === '\\') return `\\${character}`
+    return `\\u{${character.codePointAt(0)!.toString(16)}}`
+  })
+  return `"${shown}${characters.length < text.length ? '…' : ''}"`
 }
 
 export type RecordFormat = 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'

@@ -54,7 +54,7 @@ export function createBody(draft: PipeDraft): PipeCreate {
   const settings = Object.entries(draft.settings).filter(([name]) => settingMatters(name, draft.kind))
   return filled({
     name: draft.name,
-    source: sourceOf(draft),
+    source: { ...sourceOf(draft), ...(draft.validateSamples ? { validateSamples: true } : {}) },
     destination: isPostgres ? { database: draft.destination.database } : destinationOf(draft.destination),
     fieldMappings: isPostgres ? [] : draft.fieldMappings,
     scaling: changed(draft.scaling, scalingFields) as PipeScalingCreate,
@@ -63,7 +63,8 @@ export function createBody(draft: PipeDraft): PipeCreate {
   }) as PipeCreate
 }
 
-function sourceOf({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): PipeCreate['source'] {
+/** The source with its secrets, and nothing of an authentication that is not chosen. */
+export function sourceOf({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): Omit<PipeCreate['source'], 'validateSamples'> {
   switch (kind) {
     case 'kafka':
       return { kafka: kafkaOf(kafka) }

@@ -87,6 +87,8 @@ export interface PipeDraft {
   kind: PipeKind | undefined
   name: string
   startPaused: boolean
+  /** The source is tried before the pipe is created. */
+  validateSamples: boolean
   kafka: KafkaDraft
   kinesis: KinesisDraft
   objectStorage: ObjectStorageDraft
@@ -105,6 +107,7 @@ export const emptyDraft: PipeDraft = {
   kind: undefined,
   name: '',
   startPaused: false,
+  validateSamples: true,
   kafka: {
     type: 'kafka',
     authentication: 'PLAIN',

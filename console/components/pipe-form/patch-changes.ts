@@ -20,9 +20,11 @@ export function shownPatch(patch: PipePatch): PipePatch {
   }
   const sources = Object.entries(patch.source ?? {}).map(([kind, source]) => [
     kind,
-    Object.fromEntries(
-      Object.entries(source).map(([name, value]) => [name, isSecretGroup(name) ? masked(value) : value]),
-    ),
+    typeof source === 'object'
+      ? Object.fromEntries(
+          Object.entries(source).map(([name, value]) => [name, isSecretGroup(name) ? masked(value) : value]),
+        )
+      : source,
   ])
   return { ...patch, ...(patch.source ? { source: Object.fromEntries(sources) } : {}) }
 }

@@ -43,6 +43,11 @@ export function patchOf(pipe: Pipe, draft: PipeDraft): PipePatch | undefined {
   return somethingOf(patch)
 }
 
+/** The same change, kept only if its source passes the check. */
+export function withCheck(patch: PipePatch): PipePatch {
+  return { ...patch, source: { ...patch.source, validateSamples: true } }
+}
+
 /** With the members of each column in one order, so that lists can be compared. */
 const columnsOf = (columns: Column[]): Column[] => columns.map(({ name, type }) => ({ name, type }))
 

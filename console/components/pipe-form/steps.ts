@@ -1,4 +1,5 @@
 // The steps of the form for a new pipe: what each still needs, and which of them a field belongs to.
+import type { FieldError } from '../../../src/client/error.ts'
 import {
   destinationFields,
   kafkaFields,
@@ -28,10 +29,16 @@ export function stepOfPointer(pointer: string): Step {
   const [, first, second, third] = pointer.split('/')
   if (first === 'source') {
     if (second === undefined) return 'start'
+    if (second === 'validateSamples') return 'review'
     return second === 'postgres' && third === 'tableMappings' ? 'destination' : 'source'
   }
   if (first === 'destination' || first === 'fieldMappings') return 'destination'
   return first === 'settings' || first === 'scaling' ? 'settings' : 'review'
+}
+
+/** The step where people mend what the API says: of records that do not fit, that is what they are to fit. */
+export function stepOfError({ pointer, detail }: FieldError): Step {
+  return /^\S+: the step "fit" failed/.test(detail) ? 'destination' : stepOfPointer(pointer)
 }
 
 /** The labels of what must be entered and is not yet. */

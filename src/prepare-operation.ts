@@ -1,0 +1,55 @@
+// What an operation does before its transaction: on the main thread, with a reader, and with the time to wait for a network.
+import { readBody, requireVersion, type Surroundings } from './execute-operation.ts'
+import type { OperationAnswer, OperationRequest } from './http/operation.ts'
+import { hasRecord } from './idempotency/store.ts'
+import { Problem } from './lib/problem.ts'
+import { operations } from './operations.ts'
+import type { Probe } from './sources/probe.ts'
+
+const preparing = new Map(operations.filter(({ prepare }) => prepare).map((operation) => [operation.id, operation]))
+
+/** What was prepared can be outdated by the changes of others as often as this. */
+const maxAttempts = 3
+
+/** Prepares the request, if its operation does, and executes it; again when what was prepared no longer holds. */
+export async function prepareAndExecute(
+  surroundings: Surroundings,
+  request: OperationRequest,
+  makeProbe: () => Promise<Probe>,
+  execute: (request: OperationRequest) => Promise<OperationAnswer>,
+): Promise<OperationAnswer> {
+  const operation = preparing.get(request.operationId)
+  // What has been answered before is only repeated.
+  if (!operation || (await isRepetition(surroundings, request))) return execute(request)
+  const { sql, vault, settings } = surroundings
+  const { caller, params, query, ifMatch } = request
+  let probe: Probe | undefined
+  const context = {
+    sql,
+    vault,
+    settings,
+    caller,
+    requireVersion: (version: string) => requireVersion(ifMatch, version),
+    probe: async (probed: Parameters<Probe>[0]) => {
+      probe ??= await makeProbe()
+      return probe(probed)
+    },
+  }
+  for (let attempt = 1; ; attempt++) {
+    const { body, echoed } = await readBody(surroundings, operation, request)
+    // What is wrong is told by the operation itself, all at once.
+    const prepared = echoed.length > 0 ? undefined : await operation.prepare!(context, { params, query, body })
+    try {
+      return await execute({ ...request, prepared })
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'changed_meanwhile' || attempt === maxAttempts) throw error
+    }
+  }
+}
+
+async function isRepetition({ sql }: Surroundings, { caller, idempotency }: OperationRequest): Promise<boolean> {
+  if (!idempotency) return false
+  const { organizationId, id: callerId } = caller
+  const now = new Date().toISOString()
+  return hasRecord(sql, { organizationId, callerId, idempotencyKey: idempotency.key }, now)
+}

@@ -1,0 +1,86 @@
+// How requests to AWS get out: through the egress, over HTTP/1.1, without following redirects and without timers of their own.
+import { getCACertificates } from 'node:tls'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { egressAgent } from '../lib/egress-http.ts'
+import type { TlsOptions } from '../lib/egress-tls.ts'
+import type { SourceContext, Surroundings } from './source.ts'
+
+/** What the operator trusts, beside what everyone trusts. */
+export function awsTls({ caCertificates }: Pick<SourceContext, 'caCertificates'>): TlsOptions {
+  return caCertificates ? { ca: [...getCACertificates('default'), caCertificates].join('\n') } : {}
+}
+
+/** A connection that is not there after this time will not come. */
+const connectMs = 10_000
+/** A request that is not answered after this time is lost: also where the signal lives long. */
+const requestMs = 30_000
+
+/**
+ * How the clients of AWS send: HTTP/1.1 over connections of the egress. It follows no redirects. The client destroys it; whatever
+ * is under way then ends too.
+ */
+export function awsRequestHandler(
+  { egress, signal }: Surroundings,
+  trust: Pick<SourceContext, 'caCertificates'>,
+): NodeHttpHandler {
+  const closing = new AbortController()
+  const options = { timeoutMs: connectMs, signal: AbortSignal.any([signal, closing.signal]), tls: awsTls(trust) }
+  const httpAgent = egressAgent(egress, 'http', options)
+  const httpsAgent = egressAgent(egress, 'https', options)
+  const handler = new NodeHttpHandler({
+    httpAgent,
+    httpsAgent,
+    requestTimeout: requestMs,
+    throwOnRequestTimeout: true,
+  })
+  const destroy = (): void => {
+    closing.abort()
+    httpAgent.destroy()
+    httpsAgent.destroy()
+  }
+  return Object.assign(handler, { destroy })
+}
+
+interface RetryToken {
+  getRetryCount(): number
+  getRetryDelay(): number
+}
+
+const retryToken = (count: number): RetryToken => ({ getRetryCount: () => count, getRetryDelay: () => 0 })
+
+/**
+ * For the clients of AWS, in place of their own: a request that broke, or whose time was wrong, is sent once more, and at once.
+ * Theirs waits with timers that no signal ends. What asks us to slow down is told to whoever asked.
+ */
+export const retryOnce = {
+  acquireInitialRetryToken: async (): Promise<RetryToken> => retryToken(0),
+  refreshRetryTokenForRetry: async (
+    token: RetryToken,
+    { errorType }: { errorType: 'TRANSIENT' | 'THROTTLING' | 'SERVER_ERROR' | 'CLIENT_ERROR' },
+  ): Promise<RetryToken> => {
+    if (errorType !== 'TRANSIENT' || token.getRetryCount() > 0) throw new Error('not again')
+    return retryToken(1)
+  },
+  recordSuccess: (): void => undefined,
+}
+
+/** For every client of AWS: what the environment says to the operator's own tools must not change how a source is read. */
+export const awsClientDefaults = {
+  maxAttempts: 2,
+  retryStrategy: retryOnce,
+  useFipsEndpoint: false,
+  useDualstackEndpoint: false,
+}
+
+const domains: [regions: string, domain: string][] = [
+  ['cn-', 'amazonaws.com.cn'],
+  ['eusc-', 'amazonaws.eu'],
+  ['us-isob-', 'sc2s.sgov.gov'],
+  ['us-iso-', 'c2s.ic.gov'],
+]
+
+/** Where a service of AWS is in a region: a URL without a path. */
+export function awsEndpoint(service: 'kinesis' | 's3' | 'sts', region: string): string {
+  const domain = domains.find(([regions]) => region.startsWith(regions))?.[1] ?? 'amazonaws.com'
+  return `https://${service}.${region}.${domain}`
+}

@@ -1,0 +1,156 @@
+// Compressed objects: which method they have, and what their beginning holds. What is read and what comes out are both
+// limited, since a few compressed bytes can hold gigabytes; of a stream that is cut, everything it holds is given.
+import { Buffer } from 'node:buffer'
+import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
+import xz from 'xz-decompress'
+import { type Compression, excerptOf, type ObjectBytes, type ObjectStart, Undecodable } from './decode.ts'
+
+/** How bytes are compressed, without the other names of the same thing. */
+export type CompressionMethod = 'none' | 'gzip' | 'brotli' | 'xz' | 'zstd'
+
+const firstPieceBytes = 256 * 1024
+const maxStartBytes = 1024 * 1024
+
+const methods: Record<Exclude<Compression, 'auto'>, CompressionMethod> = {
+  none: 'none',
+  gzip: 'gzip',
+  gz: 'gzip',
+  brotli: 'brotli',
+  br: 'brotli',
+  xz: 'xz',
+  // The engine means the container of xz by this name too.
+  LZMA: 'xz',
+  zstd: 'zstd',
+}
+
+const methodsOfEndings: Record<string, CompressionMethod> = {
+  gz: 'gzip',
+  gzip: 'gzip',
+  br: 'brotli',
+  xz: 'xz',
+  lzma: 'xz',
+  zst: 'zstd',
+  zstd: 'zstd',
+}
+
+/**
+ * How the object is compressed, by its first bytes (six are enough), by the end of its name and by what the user says of it.
+ * Throws Undecodable when they contradict one another.
+ */
+export function compressionOf(key: string, firstBytes: Uint8Array, compression: Compression): CompressionMethod {
+  const { method: said, saying } = claimOf(key, compression)
+  const seen = methodOfBytes(firstBytes)
+  if (firstBytes.length === 0) return 'none'
+  if (said === undefined) return seen ?? 'none'
+  // Brotli has no mark of its own: whatever has no other mark may be it.
+  if (said === seen || (seen === undefined && (said === 'none' || said === 'brotli'))) return said
+  const begins = excerptOf(Buffer.from(firstBytes.subarray(0, 20)).toString('latin1'))
+  const found = seen === undefined ? `begins with ${begins}, which is not ${said}` : `is compressed with ${seen}`
+  throw new Undecodable(`${saying}, but the object ${found}`)
+}
+
+function claimOf(key: string, compression: Compression): { method: CompressionMethod | undefined; saying: string } {
+  if (compression !== 'auto') return { method: methods[compression], saying: `compression is ${compression}` }
+  const ending = /\.([a-z]+)$/i.exec(key)?.[1]?.toLowerCase() ?? ''
+  const method = Object.hasOwn(methodsOfEndings, ending) ? methodsOfEndings[ending] : undefined
+  return { method, saying: `the name of the object ends in .${ending}, which means ${method}` }
+}
+
+function methodOfBytes(bytes: Uint8Array): CompressionMethod | undefined {
+  const startsWith = (...mark: number[]): boolean => mark.every((byte, index) => bytes[index] === byte)
+  if (startsWith(0x1f, 0x8b)) return 'gzip'
+  if (startsWith(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00)) return 'xz'
+  if (startsWith(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd'
+  // A frame to be skipped, which some writers put before the first one.
+  const [first = 0, ...others] = bytes.subarray(0, 4)
+  if ((first & 0xf0) === 0x50 && others[0] === 0x2a && others[1] === 0x4d && others[2] === 0x18) return 'zstd'
+  return undefined
+}
+
+/** What the beginning of the object holds, at most 1 MiB. Rejects with Undecodable, or with what `read` rejects with. */
+export async function readStart(object: ObjectBytes, compression: Compression): Promise<ObjectStart> {
+  const piece = await object.read(0, Math.min(object.sizeBytes, firstPieceBytes))
+  const isCut = piece.length < object.sizeBytes
+  const method = compressionOf(object.key, piece, compression)
+  if (method === 'none') return { bytes: piece, isWhole: !isCut }
+  const { bytes, isComplete } = await decompress(piece, { method, isCut, maxBytes: maxStartBytes })
+  return { bytes, isWhole: isComplete && !isCut }
+}
+
+export interface DecompressOptions {
+  method: Exclude<CompressionMethod, 'none'>
+  /** The stream goes on after these bytes. Otherwise a stream without its end is an error. */
+  isCut: boolean
+  maxBytes: number
+}
+
+/** At most `maxBytes`; `isComplete` tells whether that is all that these bytes hold. */
+export async function decompress(
+  bytes: Uint8Array,
+  { method, isCut, maxBytes }: DecompressOptions,
+): Promise<{ bytes: Uint8Array; isComplete: boolean }> {
+  const pieces: Uint8Array[] = []
+  let sizeBytes = 0
+  try {
+    for await (const piece of decompressors[method](bytes, isCut)) {
+      pieces.push(piece)
+      sizeBytes += piece.length
+      if (sizeBytes > maxBytes) break
+    }
+  } catch (error) {
+    throw new Undecodable(damage(method, error))
+  }
+  return { bytes: Buffer.concat(pieces, Math.min(sizeBytes, maxBytes)), isComplete: sizeBytes <= maxBytes }
+}
+
+function damage(method: CompressionMethod, error: unknown): string {
+  const endsEarly = (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR' || isXzFailure(error, noMoreInput)
+  if (endsEarly) return `the object ends in the middle of its ${method} data`
+  if (isXzFailure(error, dictionaryTooLarge)) return 'the object is compressed with a dictionary larger than 64 MiB'
+  return `the ${method} data of the object is damaged`
+}
+
+type Decompressor = (bytes: Uint8Array, isCut: boolean) => AsyncIterable<Uint8Array>
+
+const decompressors: Record<DecompressOptions['method'], Decompressor> = {
+  gzip: (bytes, isCut) => createGunzip(isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}).end(bytes),
+  brotli: (bytes, isCut) =>
+    createBrotliDecompress(isCut ? { finishFlush: constants.BROTLI_OPERATION_FLUSH } : {}).end(bytes),
+  zstd: unzstd,
+  xz: unxz,
+}
+
+/** Frame by frame: the stream of Node ends after the first, and many writers make more than one. */
+async function* unzstd(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Array> {
+  for (let rest = bytes; rest.length > 0; ) {
+    const stream = createZstdDecompress(isCut ? { finishFlush: constants.ZSTD_e_flush } : {}).end(rest)
+    yield* stream
+    if (stream.bytesWritten === 0) return
+    rest = rest.subarray(stream.bytesWritten)
+  }
+}
+
+/** The library ends a stream that is cut with an error, after it has given all that the stream holds. */
+async function* unxz(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Array> {
+  const reader = new xz.XzReadableStream(new Blob([Buffer.from(bytes)]).stream()).getReader()
+  try {
+    for (;;) {
+      const read = await reader.read()
+      if (read.done) return
+      yield read.value
+    }
+  } catch (error) {
+    if (!isCut || !isXzFailure(error, noMoreInput)) throw error
+  } finally {
+    // The library works on one stream at a time: the next one waits until this one is given up.
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+// As its decoder numbers them; it has no other way to tell.
+const dictionaryTooLarge = 4
+const noMoreInput = 8
+
+function isXzFailure(error: unknown, code: number): boolean {
+  return error instanceof Error && error.message.endsWith(`error code ${code}`)
+}

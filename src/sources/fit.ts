@@ -1,0 +1,108 @@
+// Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
+// a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
+import { excerptOf } from './decode.ts'
+import type { Row, Sample } from './source.ts'
+import { valueProblem } from './value-fit.ts'
+
+/** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */
+export const virtualColumns: readonly string[] = [
+  '_topic',
+  '_partition',
+  '_offset',
+  '_timestamp',
+  '_key',
+  '_headers',
+  '_stream',
+  '_shard',
+  '_sequence',
+  '_path',
+  '_file',
+  '_size',
+  '_time',
+]
+
+export interface DestinationColumn {
+  name: string
+  type: string
+}
+
+export interface FieldMapping {
+  sourceField: string
+  destinationField: string
+}
+
+const maxProblems = 20
+
+/** What is wrong, each as the middle of a sentence; the first 20. Empty when it fits, or when there is nothing to judge by. */
+export function fitProblems(sample: Sample, columns: DestinationColumn[], fieldMappings: FieldMapping[]): string[] {
+  if (sample.fields.length === 0 && sample.rows.length === 0) return []
+  const problems: string[] = []
+  for (const { sourceField, destinationField } of fieldMappings) {
+    if (hasField(sample, sourceField)) continue
+    const [field, column] = [quoted(sourceField), quoted(destinationField)]
+    problems.push(`no record has the field ${field} that fieldMappings maps to the column ${column}`)
+  }
+  const mapped = new Map(fieldMappings.map((mapping) => [mapping.destinationField, mapping.sourceField]))
+  const filled = columns
+    .map((column) => ({ column, field: mapped.get(column.name) ?? column.name }))
+    .filter(({ field }) => hasField(sample, field))
+  if (filled.length === 0 && columns.length > 0 && problems.length === 0) {
+    problems.push(`no column has the name of a field of the records, which have ${listOf(sample)}`)
+  }
+  for (const { column, field } of filled) {
+    if (problems.length >= maxProblems) break
+    const problem = columnProblem(sample.rows, column, field)
+    if (problem !== undefined) problems.push(problem)
+  }
+  return problems.slice(0, maxProblems)
+}
+
+/** One problem of a column is enough: the others are mostly the same. */
+function columnProblem(rows: Row[], { name, type }: DestinationColumn, field: string): string | undefined {
+  for (const [index, row] of rows.entries()) {
+    const problem = valueProblem(findValue(row, field), type)
+    if (problem === undefined) continue
+    const to = `the column ${quoted(name)} of type ${excerptOf(type, 100)}`
+    return `row ${index + 1} has ${problem.found} in the field ${quoted(field)}, which ${problem.why} for ${to}`
+  }
+  return undefined
+}
+
+function hasField(sample: Sample, path: string): boolean {
+  if (virtualColumns.includes(path)) return true
+  if (sample.fields.some(({ name }) => name === path)) return true
+  if (!path.includes('.')) return false
+  if (sample.rows.some((row) => findValue(row, path) !== undefined)) return true
+  // What is in an object that no record has cannot be known.
+  return sample.fields.some(
+    ({ name }) => path.startsWith(`${name}.`) && sample.rows.every((row) => (row[name] ?? null) === null),
+  )
+}
+
+/** The value at a dotted path. A field that has the whole path as its name wins; undefined when there is none. */
+function findValue(holder: unknown, path: string): unknown {
+  if (!isObject(holder)) return undefined
+  if (Object.hasOwn(holder, path)) return holder[path]
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot)
+    const found = Object.hasOwn(holder, name) ? findValue(holder[name], path.slice(dot + 1)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const maxListed = 5
+
+function listOf({ fields }: Sample): string {
+  const names = fields.slice(0, maxListed).map(({ name }) => quoted(name))
+  const more = fields.length - names.length
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+function quoted(name: string): string {
+  return excerptOf(name, 100)
+}

@@ -1,0 +1,173 @@
+// JSON objects, as the engine's JSONEachRow takes them: one per record, one per line, or one after the other, with or without
+// commas and a list around them. No digit of an integer is lost.
+import { isUtf8 } from 'node:buffer'
+import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
+import { inferFields } from './infer-fields.ts'
+import type { Row, SourceField } from './source.ts'
+
+/** The engine refuses what is deeper. */
+const maxDepth = 1000
+/** No integer type of the engine has more. */
+const maxIntegerDigits = 78
+
+export function decodeJsonRecords(records: Uint8Array[]): Decoded {
+  const parsed: Parsed = { rows: [], fractions: new Set() }
+  for (const [index, bytes] of records.entries()) {
+    const place = `record ${index + 1}`
+    if (!isUtf8(bytes)) throw new Undecodable(`${place} is not UTF-8 text`)
+    parseRows(textOf(bytes), { placeOf: () => place, mayBeCut: false, maxRows: Number.POSITIVE_INFINITY }, parsed)
+  }
+  return decodedOf(parsed)
+}
+
+export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number): Decoded {
+  const text = textOf(bytes)
+  if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
+  const parsed: Parsed = { rows: [], fractions: new Set() }
+  parseRows(text, { placeOf: (at) => `line ${lineAt(text, at)}`, mayBeCut: !isWhole, maxRows }, parsed)
+  if (parsed.rows.length === 0 && !isWhole && maxRows > 0) {
+    throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
+  }
+  return decodedOf(parsed)
+}
+
+/** Without the mark of the byte order, and with a replacement character for what is not UTF-8. */
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
+/** A replacement character may stand in the text itself, or for the character in which it was cut. */
+function refuseBrokenText(bytes: Uint8Array, isWhole: boolean): void {
+  let line = 1
+  for (let start = 0; start < bytes.length; line++) {
+    const newline = bytes.indexOf(0x0a, start)
+    if (newline === -1 && !isWhole) return
+    const end = newline === -1 ? bytes.length : newline + 1
+    if (!isUtf8(bytes.subarray(start, end))) throw new Undecodable(`line ${line} is not UTF-8 text`)
+    start = end
+  }
+}
+
+function lineAt(text: string, at: number): number {
+  let line = 1
+  for (let newline = text.indexOf('\n'); newline !== -1 && newline < at; newline = text.indexOf('\n', newline + 1))
+    line++
+  return line
+}
+
+interface ParseOptions {
+  /** Where in the data a position of the text is, for people. */
+  placeOf(at: number): string
+  /** The text may end in the middle of an object, which is then left out. */
+  mayBeCut: boolean
+  maxRows: number
+}
+
+/** Rows, and what is known of them beyond their values. */
+interface Parsed {
+  rows: Row[]
+  /** Fields that have a number such as 1.0, which is an integer for JavaScript alone. */
+  fractions: Set<string>
+}
+
+function decodedOf({ rows, fractions }: Parsed): Decoded {
+  const withFraction = (field: SourceField): SourceField =>
+    fractions.has(field.name) ? { ...field, type: field.type.replace(/\bU?Int\d+\b/, 'Float64') } : field
+  return { rows, fields: inferFields(rows).map(withFraction) }
+}
+
+function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, parsed: Parsed): void {
+  let at = skip(text, 0, whitespace)
+  if (text[at] === '[') at++
+  for (at = skip(text, at, between); at < text.length && parsed.rows.length < maxRows; at = skip(text, at, between)) {
+    if (text[at] !== '{') {
+      const isEndOfList = text[at] === ']' && skip(text, at + 1, between) === text.length
+      if (isEndOfList) return
+      throw new Undecodable(`${placeOf(at)} is not a JSON object: it begins with ${excerptAt(text, at)}`)
+    }
+    const end = endOfObject(text, at)
+    if (end === 'too deep') throw new Undecodable(`${placeOf(at)} is nested deeper than ${maxDepth} levels`)
+    if (end === undefined) {
+      if (mayBeCut && !isFollowedByObject(text, at)) return
+      throw new Undecodable(`${placeOf(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`)
+    }
+    const row = parseRow(text.slice(at, end), parsed.fractions)
+    if (!row) throw new Undecodable(`${placeOf(at)} is not valid JSON: it begins with ${excerptAt(text, at)}`)
+    parsed.rows.push(row)
+    at = end
+  }
+}
+
+function parseRow(text: string, fractions: Set<string>): Row | undefined {
+  const fractionsOf = new WeakMap<object, string[]>()
+  function revive(this: object, key: string, value: unknown, context?: { source?: string }): unknown {
+    const source = context?.source
+    if (typeof value !== 'number' || source === undefined) return value
+    if (/^-?\d+$/.test(source)) {
+      if (Number.isSafeInteger(value)) return value
+      return source.length > maxIntegerDigits ? source : BigInt(source)
+    }
+    if (!Array.isArray(this)) {
+      const keys = fractionsOf.get(this)
+      if (keys) keys.push(key)
+      else fractionsOf.set(this, [key])
+    }
+    return value
+  }
+  try {
+    const row: Row = JSON.parse(text, revive)
+    for (const name of fractionsOf.get(row) ?? []) fractions.add(name)
+    return row
+  } catch {
+    return undefined
+  }
+}
+
+const whitespace = /[ \t\r\n]*/y
+const between = /[ \t\r\n,]*/y
+
+function skip(text: string, at: number, what: RegExp): number {
+  what.lastIndex = at
+  what.test(text)
+  return what.lastIndex
+}
+
+function excerptAt(text: string, at: number): string {
+  return excerptOf(text.slice(at, at + 100).split('\n', 1)[0] ?? '')
+}
+
+/** Where the object that begins at `start` ends; undefined when the text ends before. */
+function endOfObject(text: string, start: number): number | 'too deep' | undefined {
+  let depth = 0
+  for (let at = start; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"') {
+      at = endOfString(text, at)
+      if (at === -1) return undefined
+    } else if (character === '{' || character === '[') {
+      if (++depth > maxDepth) return 'too deep'
+    } else if (character === '}' || character === ']') {
+      if (--depth === 0) return at + 1
+    }
+  }
+  return undefined
+}
+
+/** Where the closing quote is; -1 when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0
+    while (text[quote - 1 - backslashes] === '\\') backslashes++
+    if (backslashes % 2 === 0) return quote
+  }
+  return -1
+}
+
+/** Whether the next line is an object of its own: then the one at `start` is broken, not cut. */
+function isFollowedByObject(text: string, start: number): boolean {
+  const newline = text.indexOf('\n', start)
+  if (newline === -1 || /[[{:,]\s*$/.test(text.slice(Math.max(start, newline - 10), newline))) return false
+  const next = skip(text, newline, whitespace)
+  const end = text[next] === '{' ? endOfObject(text, next) : undefined
+  return typeof end === 'number' && (text[end] === '\n' || text[end] === '\r')
+}

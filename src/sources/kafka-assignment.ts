@@ -1,0 +1,157 @@
+// The partitions that a reader reads: where each stands, who leads it, and what came of it and is not given out yet.
+import type { KafkaSource } from '../pipes/kafka-shapes.ts'
+import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
+import { UnreadableBatch } from './kafka-compression.ts'
+import { unreadableFailure } from './kafka-failure.ts'
+import { earliest } from './kafka-fetch.ts'
+import { loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
+import { type KafkaRecord, type RecordStep, readRecords } from './kafka-records.ts'
+import type { Batch, Positions, ReadLimits, SourceRecord } from './source.ts'
+
+export interface ReadPartition extends TopicPartition {
+  name: string
+  /** Where the next batch begins; undefined as long as that is not known. */
+  position: bigint | undefined
+  /** Read before, or begun now: what is lost after that is the user's loss. */
+  isBegun: boolean
+  /** Where it begins is to be remembered, even before there is a record. */
+  mustTellStart: boolean
+  upcoming: Iterator<RecordStep> | undefined
+  head: RecordStep | undefined
+}
+
+/** Takes in what the brokers say of the partitions, and finds out where those begin that are new. */
+export async function updatePartitions(
+  known: Map<string, ReadPartition>,
+  cluster: KafkaCluster,
+  positions: Positions,
+  offset: KafkaSource['offset'],
+): Promise<void> {
+  const isOpening = known.size === 0
+  for (const found of await cluster.loadPartitions()) {
+    const name = partitionName(found)
+    const partition = known.get(name)
+    if (partition) partition.leader = found.leader
+    else known.set(name, newPartition(found, positions[name]))
+  }
+  const unplaced = [...known.values()].filter(({ position, leader }) => position === undefined && leader)
+  if (unplaced.length === 0) return
+  const isFromLatest = offset?.strategy === 'from_latest'
+  // All that a partition holds which came later is newer than the moment from which on is to be read.
+  const isLaterAddition = isFromLatest && !isOpening
+  const starts = await (isLaterAddition
+    ? loadOffsets(cluster, unplaced, earliest)
+    : loadStarts(cluster, unplaced, offset))
+  for (const partition of unplaced) {
+    partition.position = starts.get(partition.name)!
+    // The end of today is not the end of the next time: without this, what comes until then would be left out.
+    partition.mustTellStart = isFromLatest
+  }
+}
+
+function newPartition(found: TopicPartition, position: string | undefined): ReadPartition {
+  return {
+    ...found,
+    name: partitionName(found),
+    position: position === undefined ? undefined : BigInt(position),
+    isBegun: position !== undefined,
+    mustTellStart: false,
+    upcoming: undefined,
+    head: undefined,
+  }
+}
+
+/** What came of the partition from its position on. */
+export function keepFetched(
+  partition: ReadPartition,
+  { bytes, aborted }: { bytes: Buffer; aborted: Parameters<typeof readRecords>[2] },
+): void {
+  if (partition.position === undefined) return
+  partition.upcoming = readRecords(bytes, partition.position, aborted)
+}
+
+/** Whether something of the partition can be given out. */
+export function hasUpcoming(partition: ReadPartition): boolean {
+  return peek(partition) !== undefined
+}
+
+function peek(partition: ReadPartition): RecordStep | undefined {
+  if (partition.head || !partition.upcoming) return partition.head
+  try {
+    const { value, done } = partition.upcoming.next()
+    if (done) partition.upcoming = undefined
+    else partition.head = value
+    return partition.head
+  } catch (error) {
+    if (!(error instanceof UnreadableBatch)) throw error
+    throw unreadableFailure(partition.topic, partition.partition, partition.position ?? 0n)
+  }
+}
+
+/** What is left of the limits of one read. */
+interface Room {
+  records: number
+  sizeBytes: number
+  isEmpty: boolean
+}
+
+/** What came, in the order of the partitions and within the limits. */
+export function takeBatches(partitions: ReadPartition[], { maxRecords, maxBytes }: ReadLimits): Batch[] {
+  const room: Room = { records: maxRecords, sizeBytes: maxBytes, isEmpty: true }
+  return partitions.flatMap((partition) => takeBatch(partition, room) ?? [])
+}
+
+function takeBatch(partition: ReadPartition, room: Room): Batch | undefined {
+  const { position: from, mustTellStart, name } = partition
+  if (from === undefined) return undefined
+  const records: SourceRecord[] = []
+  for (let step = peek(partition); step; step = peek(partition)) {
+    const { record, nextOffset } = step
+    // A record without a value says that its key is deleted: there is nothing in it to decode.
+    if (record?.value) {
+      const sizeBytes = sizeOf(record)
+      if (room.records <= 0 || (sizeBytes > room.sizeBytes && !room.isEmpty)) break
+      records.push(toSourceRecord(record, record.value, partition))
+      room.records--
+      room.sizeBytes -= sizeBytes
+      room.isEmpty = false
+    }
+    partition.position = nextOffset
+    partition.head = undefined
+  }
+  const next = partition.position ?? from
+  if (next === from && !mustTellStart) return undefined
+  partition.isBegun = true
+  partition.mustTellStart = false
+  return { partition: name, from: String(from), next: String(next), records }
+}
+
+function sizeOf({ key, value, headers }: KafkaRecord): number {
+  const headersBytes = headers.reduce((sizeBytes, [name, header]) => sizeBytes + name.length + (header?.length ?? 0), 0)
+  return (key?.length ?? 0) + (value?.length ?? 0) + headersBytes
+}
+
+function toSourceRecord(record: KafkaRecord, value: Uint8Array, { topic, partition }: TopicPartition): SourceRecord {
+  const { offset, timestampMs, key, headers } = record
+  return {
+    value,
+    meta: {
+      _topic: topic,
+      _partition: partition,
+      _offset: offset <= Number.MAX_SAFE_INTEGER ? Number(offset) : offset,
+      _timestamp: timestampMs === undefined ? null : new Date(timestampMs),
+      _key: key,
+      _headers: headersOf(headers),
+    },
+  }
+}
+
+/** A name can occur more than once. */
+function headersOf(headers: KafkaRecord['headers']): Record<string, (string | null)[]> {
+  const lists = new Map<string, (string | null)[]>()
+  for (const [name, value] of headers) {
+    const list = lists.get(name) ?? []
+    lists.set(name, [...list, value?.toString() ?? null])
+  }
+  return Object.fromEntries(lists)
+}

@@ -1,0 +1,78 @@
+// Decompresses a batch of records. A small batch can decompress to more than this machine has: how much comes out is limited
+// before or while it comes.
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { compressionsAlgorithms } from '@platformatic/kafka'
+
+/** Also thrown for what is not compressed as it says. */
+export class UnreadableBatch extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UnreadableBatch'
+  }
+}
+
+export const largestBatchBytes = 64 * 1024 * 1024
+
+/** `codec` is the number that stands in the attributes of a batch. */
+export function decompressBatch(codec: number, bytes: Buffer): Buffer {
+  try {
+    switch (codec) {
+      case 0:
+        return bytes
+      case 1:
+        return gunzipSync(bytes, { maxOutputLength: largestBatchBytes })
+      case 2:
+        checkSize(snappySizeBytes(bytes))
+        return compressionsAlgorithms.snappy.decompressSync(bytes)
+      case 3:
+        checkSize(mostLz4Bytes(bytes))
+        return compressionsAlgorithms.lz4.decompressSync(bytes)
+      case 4:
+        return zstdDecompressSync(bytes, { maxOutputLength: largestBatchBytes })
+    }
+  } catch {
+    throw new UnreadableBatch('a batch does not decompress, or to too much')
+  }
+  throw new UnreadableBatch('a batch has an unknown compression')
+}
+
+function checkSize(sizeBytes: number): void {
+  if (sizeBytes > largestBatchBytes) throw new UnreadableBatch('a batch decompresses to too much')
+}
+
+const xerialMagic = Buffer.from('\x82SNAPPY\0', 'latin1')
+
+/** Snappy begins with the size of what it holds; the framing of the Java clients has several such pieces. */
+function snappySizeBytes(bytes: Buffer): number {
+  if (!bytes.subarray(0, xerialMagic.length).equals(xerialMagic)) return leadingVarint(bytes)
+  let sizeBytes = 0
+  for (let at = 16; at < bytes.length; at += 4 + bytes.readUInt32BE(at))
+    sizeBytes += leadingVarint(bytes.subarray(at + 4))
+  return sizeBytes
+}
+
+function leadingVarint(bytes: Buffer): number {
+  let value = 0
+  for (let index = 0; index < 5; index++) {
+    const byte = bytes.readUInt8(index)
+    value += (byte & 0x7f) * 2 ** (7 * index)
+    if (byte < 0x80) return value
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** The most that the blocks of a frame can hold: each has a limit, and none grows more than 255-fold. */
+function mostLz4Bytes(bytes: Buffer): number {
+  const flags = bytes.readUInt8(4)
+  const blockLimitBytes = 2 ** (8 + 2 * ((bytes.readUInt8(5) >> 4) & 7))
+  const checksumBytes = flags & 0x10 ? 4 : 0
+  let sizeBytes = 0
+  let at = 7 + (flags & 0x08 ? 8 : 0) + (flags & 0x01 ? 4 : 0)
+  while (at + 4 <= bytes.length) {
+    const blockBytes = bytes.readUInt32LE(at) & 0x7fffffff
+    if (blockBytes === 0) break
+    sizeBytes += Math.min(blockLimitBytes, blockBytes * 255)
+    at += 4 + blockBytes + checksumBytes
+  }
+  return sizeBytes
+}

@@ -1,0 +1,167 @@
+// Asks a broker for the records of partitions that it leads. The library's own reading of the answer is not used: it would
+// decompress everything at once, however much that is.
+import {
+  fetchV4,
+  fetchV7,
+  fetchV10,
+  fetchV11,
+  fetchV12,
+  listOffsetsV2,
+  listOffsetsV5,
+  type Reader,
+} from '@platformatic/kafka'
+import type { BrokerConnection } from './kafka-connection.ts'
+import type { AbortedTransaction } from './kafka-records.ts'
+
+export interface WantedPartition {
+  topic: string
+  partition: number
+  offset: bigint
+}
+
+export interface FetchedPartition {
+  topic: string
+  partition: number
+  errorCode: number
+  /** Batches as they are stored. */
+  bytes: Buffer
+  aborted: AbortedTransaction[]
+}
+
+export interface FetchLimits {
+  /** How long the broker waits when it has nothing. */
+  waitMs: number
+  maxBytes: number
+  maxPartitionBytes: number
+}
+
+/** Only what belongs to no transaction, or to one that was committed. */
+const readCommitted = 1
+const anyEpoch = -1
+const answerTimeoutMs = 10_000
+
+const fetches = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4] as const
+
+/** The answer has at least one batch, however large, of the first partition that has any. */
+export async function fetchRecords(
+  broker: BrokerConnection,
+  wanted: WantedPartition[],
+  { waitMs, maxBytes, maxPartitionBytes }: FetchLimits,
+): Promise<FetchedPartition[]> {
+  const { version } = broker.choose([fetchV12.api, fetchV11.api, fetchV10.api, fetchV7.api, fetchV4.api])
+  const { createRequest } = fetches.find(({ api }) => api.version === version)!
+  const topics = byTopic(wanted, ({ partition, offset }) => ({
+    partition,
+    currentLeaderEpoch: anyEpoch,
+    fetchOffset: offset,
+    lastFetchedEpoch: anyEpoch,
+    partitionMaxBytes: maxPartitionBytes,
+  }))
+  const requested = topics.map(({ topic, partitions }) => ({ topicId: topic, partitions }))
+  const isFlexible = version >= 12
+  return broker.call(
+    (connection) =>
+      new Promise((resolve, reject) => {
+        connection.send<FetchedPartition[]>(
+          1,
+          version,
+          () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requested, [], ''),
+          (_id, _key, _version, reader) => readAnswer(reader, version),
+          isFlexible,
+          isFlexible,
+          (error, answer) => (answer ? resolve(answer) : reject(error)),
+        )
+      }),
+    waitMs + answerTimeoutMs,
+  )
+}
+
+function readAnswer(reader: Reader, version: number): FetchedPartition[] {
+  const isFlexible = version >= 12
+  // How long we are throttled: the broker itself sees to that.
+  reader.readInt32()
+  // An error of all, and a session, of which we keep none.
+  const errorCode = version >= 7 ? reader.readInt16() : 0
+  if (version >= 7) reader.readInt32()
+  const topics = reader.readArray(
+    (inTopic) => {
+      const topic = inTopic.readString(isFlexible)
+      return inTopic.readArray(
+        (inPartition) => readPartition(inPartition, topic, errorCode, version),
+        isFlexible,
+        isFlexible,
+      )
+    },
+    isFlexible,
+    isFlexible,
+  )
+  return topics.flat()
+}
+
+function readPartition(reader: Reader, topic: string, commonErrorCode: number, version: number): FetchedPartition {
+  const isFlexible = version >= 12
+  const partition = reader.readInt32()
+  const errorCode = reader.readInt16() || commonErrorCode
+  // The ends of the partition and of what is committed of it, and its beginning.
+  reader.skip(version >= 5 ? 24 : 16)
+  const aborted =
+    reader.readNullableArray(
+      (inAborted) => ({ producerId: inAborted.readInt64(), firstOffset: inAborted.readInt64() }),
+      isFlexible,
+      isFlexible,
+    ) ?? []
+  // A replica that is nearer, which we never ask for.
+  if (version >= 11) reader.skip(4)
+  const bytes = reader.readNullableBytes(isFlexible) ?? Buffer.alloc(0)
+  return { topic, partition, errorCode, bytes, aborted }
+}
+
+const offsetApis = [listOffsetsV5.api, listOffsetsV2.api] as const
+
+/** Moments that stand for the ends of a partition. */
+export const latest = -1n
+export const earliest = -2n
+
+export interface ListedOffset {
+  topic: string
+  partition: number
+  errorCode: number
+  /** Of the first record that is not older than the moment; -1 when there is none. */
+  offset: bigint
+}
+
+export async function listOffsets(
+  broker: BrokerConnection,
+  wanted: { topic: string; partition: number }[],
+  moment: bigint,
+): Promise<ListedOffset[]> {
+  const topics = byTopic(wanted, ({ partition }) => ({
+    partitionIndex: partition,
+    currentLeaderEpoch: anyEpoch,
+    timestamp: moment,
+  }))
+  const requested = topics.map(({ topic, partitions }) => ({ name: topic, partitions }))
+  const answer = await broker.call((wire) => broker.choose(offsetApis).async(wire, -1, readCommitted, requested))
+  return answer.topics.flatMap(({ name, partitions }) =>
+    partitions.map(({ partitionIndex, errorCode, offset }) => ({
+      topic: name,
+      partition: partitionIndex,
+      errorCode,
+      offset,
+    })),
+  )
+}
+
+/** In the order given: neighbours of the same topic go together. */
+export function byTopic<Wanted extends { topic: string }, Asked>(
+  wanted: Wanted[],
+  ask: (one: Wanted) => Asked,
+): { topic: string; partitions: Asked[] }[] {
+  const topics: { topic: string; partitions: Asked[] }[] = []
+  for (const one of wanted) {
+    const last = topics.find(({ topic }) => topic === one.topic)
+    if (last) last.partitions.push(ask(one))
+    else topics.push({ topic: one.topic, partitions: [ask(one)] })
+  }
+  return topics
+}

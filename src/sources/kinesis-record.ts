@@ -1,0 +1,21 @@
+// Kinesis knows nothing of compression: whoever writes compresses records or does not, one by one. The first bytes tell.
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+
+const forms: { magic: number[]; name: string; decompress: (data: Uint8Array, limit: object) => Uint8Array }[] = [
+  { magic: [0x1f, 0x8b], name: 'gzip', decompress: gunzipSync },
+  { magic: [0x28, 0xb5, 0x2f, 0xfd], name: 'zstd', decompress: zstdDecompressSync },
+]
+
+/**
+ * The record without its compression, or the name of the compression that it begins with and does not keep. A few bytes can
+ * stand for gigabytes: what grows beyond `maxBytes` is broken too.
+ */
+export function decompress(data: Uint8Array, maxBytes: number): Uint8Array | { broken: string } {
+  const form = forms.find(({ magic }) => magic.every((byte, index) => data[index] === byte))
+  if (!form) return data
+  try {
+    return form.decompress(data, { maxOutputLength: Math.max(1, maxBytes) })
+  } catch {
+    return { broken: form.name }
+  }
+}

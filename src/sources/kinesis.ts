@@ -1,0 +1,90 @@
+// A stream of Amazon Kinesis as a source.
+//
+// `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis pushes to. Records are the same
+// either way, so a sample is taken, and a reader reads, the ordinary way whatever it says.
+import type { KinesisSource } from '../pipes/kinesis-source.ts'
+import type { SourceSecrets } from '../pipes/pipe-source.ts'
+import { decodeRecords, toSample, Undecodable } from './decode.ts'
+import { makeKinesis } from './kinesis-client.ts'
+import { openKinesisReader } from './kinesis-reader.ts'
+import { decompress } from './kinesis-record.ts'
+import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
+import { ProbeFailure, type ReadableSource, type Sample, type SourceContext } from './source.ts'
+
+/** All records of a sample together. */
+const maxUnpackedBytes = 64 * 1_024 * 1_024
+
+export function makeKinesisSource(
+  config: KinesisSource,
+  secrets: SourceSecrets,
+  context: SourceContext,
+): ReadableSource {
+  return {
+    async probe(options) {
+      const { begin } = options
+      const kinesis = makeKinesis(config, secrets, context, options)
+      try {
+        await kinesis.reach(begin)
+        begin('authenticate')
+        await kinesis.identify()
+        begin('describe')
+        const shards = await kinesis.listShards('describe')
+        begin('read')
+        const records = await sampleStream(kinesis, shards, config, options)
+        begin('decode')
+        return { samples: [await decode(config, records)] }
+      } finally {
+        kinesis.close()
+      }
+    },
+
+    open: (positions, surroundings) => openKinesisReader(config, secrets, context, positions, surroundings),
+  }
+}
+
+async function decode({ format, streamName }: KinesisSource, records: SampledRecord[]): Promise<Sample> {
+  if (format === 'AvroConfluent') {
+    throw new ProbeFailure({
+      step: 'decode',
+      code: 'not_set_up',
+      reason: 'records of AvroConfluent name a schema in a registry, and a Kinesis source has no registry',
+      remedy: 'use the format Avro with records that bring their schema, or JSONEachRow',
+      field: 'format',
+    })
+  }
+  let leftBytes = maxUnpackedBytes
+  const values = records.map((record) => {
+    const value = unpacked(record, leftBytes)
+    leftBytes -= value.length
+    return value
+  })
+  try {
+    return await toSample(await decodeRecords(format, values, undefined))
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error
+    throw undecodable(`records of the stream "${streamName}" are not ${format}: ${error.reason}`)
+  }
+}
+
+/** What the Kinesis Producer Library puts before many records that it makes one of. */
+const aggregated = Buffer.from('f3899ac2', 'hex')
+
+function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array {
+  if (aggregated.equals(data.subarray(0, aggregated.length))) {
+    throw undecodable(
+      `the record ${sequence} of ${shard} is many that the Kinesis Producer Library has made one of`,
+      'turn the aggregation of the Kinesis Producer Library off (AggregationEnabled)',
+    )
+  }
+  const value = decompress(data, maxBytes)
+  if ('broken' in value) {
+    throw undecodable(`the record ${sequence} of ${shard} begins as ${value.broken} does, but cannot be decompressed`)
+  }
+  return value
+}
+
+const lookAtFormat = 'set format to what the records are, or look at what is written to the stream'
+
+function undecodable(reason: string, remedy = lookAtFormat): ProbeFailure {
+  return new ProbeFailure({ step: 'decode', code: 'undecodable', reason, remedy, field: 'format' })
+}

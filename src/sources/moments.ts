@@ -1,0 +1,33 @@
+// Moments as schemas count them, in units since 1970 or since midnight, as text with all their digits: a Date would lose them.
+
+/** Digits after the second: 3 for milliseconds, 6 for microseconds, 9 for nanoseconds. */
+export type SecondDigits = 3 | 6 | 9
+
+/** Text such as 2026-01-31T12:00:00.000Z. A count that no calendar has stays the number that it is. */
+export function momentText(count: number | bigint, digits: SecondDigits, isLocal: boolean): string | number | bigint {
+  const [seconds, fraction] = split(count, digits)
+  const date = new Date(Number(seconds) * 1000)
+  if (Number.isNaN(date.getTime())) return count
+  return `${date.toISOString().slice(0, -'.000Z'.length)}.${fraction}${isLocal ? '' : 'Z'}`
+}
+
+/** Text such as 23:59:59.000. A count that is not within a day stays the number that it is. */
+export function timeText(count: number | bigint, digits: SecondDigits): string | number | bigint {
+  const [seconds, fraction] = split(count, digits)
+  if (seconds < 0n || seconds >= 86_400n) return count
+  const part = (value: bigint): string => String(value).padStart(2, '0')
+  return `${part(seconds / 3600n)}:${part((seconds / 60n) % 60n)}:${part(seconds % 60n)}.${fraction}`
+}
+
+function split(count: number | bigint, digits: SecondDigits): [seconds: bigint, fraction: string] {
+  const unit = 10n ** BigInt(digits)
+  const fraction = ((BigInt(count) % unit) + unit) % unit
+  return [(BigInt(count) - fraction) / unit, String(fraction).padStart(digits, '0')]
+}
+
+/** A whole number with its last digits behind a point. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0')
+  const sign = unscaled < 0n ? '-' : ''
+  return scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}

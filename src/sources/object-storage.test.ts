@@ -1,0 +1,4 @@
+import { startObjectServer } from '../../test/sources/object-server.ts'
+import { objectStorageConformance } from '../../test/sources/object-storage-conformance.ts'
+
+objectStorageConformance(() => startObjectServer())

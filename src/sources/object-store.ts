@@ -1,0 +1,41 @@
+// What the source asks of a store of objects, whoever's it is. All of it rejects with a ProbeFailure of the step that it is
+// part of, or with ObjectChanged, and gives up when the signal is aborted.
+import type { Readable } from 'node:stream'
+
+export interface StoredObject {
+  key: string
+  sizeBytes: number
+  /** Another one after every change of the object. */
+  etag: string
+  modifiedAt: Date | undefined
+}
+
+export interface ObjectPage {
+  objects: StoredObject[]
+  /** Nothing comes after these for now. */
+  isLast: boolean
+}
+
+export interface ObjectStore {
+  /** The next objects, up to 1,000, whose keys begin with `prefix` and come after `after`, in the order of their keys. */
+  list(prefix: string, after: string | undefined, signal: AbortSignal): Promise<ObjectPage>
+  find(key: string, signal: AbortSignal): Promise<StoredObject | undefined>
+  /** Bytes from `start` up to and without `end`, which are within the object. */
+  read(object: StoredObject, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>
+  /** All of it, as it is stored. A stream that is not whole ends with NotConnected. */
+  open(object: StoredObject, signal: AbortSignal): Promise<Readable>
+  close(): void
+}
+
+/** The object is not the one that was listed any more. */
+export class ObjectChanged extends Error {
+  constructor() {
+    super('the object was changed or deleted since it was listed')
+    this.name = 'ObjectChanged'
+  }
+}
+
+/** By the bytes of their UTF-8, as stores order keys. */
+export function compareKeys(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other))
+}

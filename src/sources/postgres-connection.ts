@@ -1,0 +1,112 @@
+// A session in PostgreSQL: one read-only transaction over a connection of the egress, with TLS wherever the server has it.
+// Nothing of the environment has a say in it, and nothing that runs in it can change anything.
+import type { Socket } from 'node:net'
+import { getCACertificates } from 'node:tls'
+import pg from 'pg'
+import { secure } from '../lib/egress-tls.ts'
+import { LoginMissing, PlaintextOnly } from './postgres-failure.ts'
+import { MessageStream, offersTls } from './postgres-wire.ts'
+import type { ProbeOptions, SourceContext } from './source.ts'
+
+export interface Login {
+  host: string
+  port: number
+  database: string
+  username: string
+  password: string
+}
+
+export interface PostgresSession {
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Values as PostgreSQL prints them. */
+  queryTexts(text: string): Promise<(string | null)[][]>
+  close(): Promise<void>
+}
+
+const connectTimeoutMs = 10_000
+const statementTimeoutMs = 10_000
+const lockTimeoutMs = 2_000
+/** How soon the server ends what it does for us when we are gone; it knows this since version 14. */
+const goneCheckMs = 500
+
+/** One round trip. The formats are those that postgres-types.ts reads; without a search path, no name of a user's is met. */
+const beginSession = `
+  BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL statement_timeout = ${statementTimeoutMs};
+  SET LOCAL lock_timeout = ${lockTimeoutMs};
+  SET LOCAL search_path = '';
+  SET LOCAL TimeZone = 'UTC';
+  SET LOCAL DateStyle = 'ISO';
+  SET LOCAL IntervalStyle = 'postgres';
+  SET LOCAL bytea_output = 'hex';
+  SET LOCAL extra_float_digits = 3;
+  SELECT set_config('client_connection_check_interval', '${goneCheckMs}', true)
+    WHERE current_setting('server_version_num')::int >= 140000`
+
+/** Rejects with what postgres-failure.ts knows. */
+export async function openSession(
+  login: Login,
+  { caCertificates, allowPlaintext }: SourceContext,
+  { egress, signal, begin }: ProbeOptions,
+): Promise<PostgresSession> {
+  const { host, port } = login
+  begin('connect')
+  const plain = await egress.connect(host, port, { timeoutMs: connectTimeoutMs, signal })
+  const stop = (): void => void plain.destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  plain.once('close', () => signal.removeEventListener('abort', stop))
+  try {
+    signal.throwIfAborted()
+    const hasTls = await offersTls(plain)
+    if (hasTls || !allowPlaintext) begin('tls')
+    if (!hasTls && !allowPlaintext) throw new PlaintextOnly()
+    const socket = hasTls ? await secure(plain, host, trust(caCertificates)) : plain
+    begin('authenticate')
+    if (login.username === '' || login.password === '') throw new LoginMissing()
+    return await signIn(socket, login)
+  } catch (error) {
+    plain.destroy()
+    throw error
+  }
+}
+
+/** The authorities that everyone trusts, and those of the operator. */
+function trust(caCertificates: string | undefined): { ca?: string } {
+  return caCertificates === undefined ? {} : { ca: [...getCACertificates('default'), caCertificates].join('\n') }
+}
+
+async function signIn(socket: Socket, login: Login): Promise<PostgresSession> {
+  const { username: user, password, ...place } = login
+  const client = new pg.Client({
+    ...place,
+    user,
+    // A function: of an empty text `pg` would think that it is to look for a password elsewhere.
+    password: () => password,
+    // TLS is there already.
+    ssl: false,
+    sslnegotiation: 'postgres',
+    stream: () => new MessageStream(socket).asDuplex(),
+  })
+  // All that is said at the start. `pg` would add what it finds in PGOPTIONS and the like; poolers refuse what they do not know.
+  Object.assign(client, {
+    getStartupConf: () => ({ user, database: login.database, application_name: 'penstock' }),
+  })
+  // Told by the query that it ends.
+  client.on('error', () => undefined)
+  await client.connect()
+  await client.query(beginSession)
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
+      (await client.query<Row>(text, values)).rows,
+    queryTexts: async (text) => {
+      const types = { getTypeParser: () => (value: string) => value }
+      return (await client.query<(string | null)[]>({ text, rowMode: 'array', types })).rows
+    },
+    close: async () => {
+      if (socket.closed) return
+      const closed = new Promise((resolve) => socket.once('close', resolve))
+      void client.end()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,158 @@
+// Between the socket of the egress and `pg`: the question for TLS, and a stream that lets only whole messages through that `pg`
+// can read. A server is whatever a user names: `pg` throws into the event loop, or never returns, on messages that PostgreSQL
+// would not send.
+import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/** What answers does not speak as PostgreSQL does, or says more than it was asked for. */
+export class NotPostgres extends Error {
+  constructor() {
+    super('not PostgreSQL')
+    this.name = 'NotPostgres'
+  }
+}
+
+/** The server wants something else than a password. */
+export class OtherSignIn extends Error {
+  constructor() {
+    super('another way to sign in')
+    this.name = 'OtherSignIn'
+  }
+}
+
+/** The server reports an error in place of an answer, before anything was agreed. */
+export class ErrorAtStart extends Error {
+  constructor() {
+    super('an error in place of an answer')
+    this.name = 'ErrorAtStart'
+  }
+}
+
+const tlsQuestion = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+
+/** Whether the server is ready to begin TLS. */
+export async function offersTls(socket: Socket): Promise<boolean> {
+  const answer = firstAnswer(socket)
+  socket.write(tlsQuestion)
+  const bytes = await answer
+  const letter = bytes?.toString('latin1')
+  if (letter === 'S' || letter === 'N') return letter === 'S'
+  // More than the one letter is not of this server, or was put there by somebody in between.
+  throw letter?.startsWith('E\0') ? new ErrorAtStart() : new NotPostgres()
+}
+
+function firstAnswer(socket: Socket): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const done = (bytes?: Buffer): void => {
+      socket.off('data', done)
+      socket.off('close', closed)
+      socket.pause()
+      resolve(bytes)
+    }
+    const closed = (): void => done()
+    socket.on('data', done)
+    socket.on('close', closed)
+  })
+}
+
+const headerBytes = 5
+const maxMessageBytes = 32 * 1024 * 1024
+/** All that a probe asks for is far less. */
+const maxReceivedBytes = 128 * 1024 * 1024
+
+/** What `pg` uses of a socket. It is connected already: `connect` does nothing but say so. */
+export class MessageStream extends EventEmitter {
+  readonly #socket: Socket
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  #neededBytes = headerBytes
+  #receivedBytes = 0
+
+  constructor(socket: Socket) {
+    super()
+    this.#socket = socket
+    socket.on('data', (bytes: Buffer) => this.#receive(bytes))
+    socket.on('close', () => this.emit('close'))
+    socket.resume()
+  }
+
+  /** `pg` asks for a Duplex, of which it uses what is here. */
+  asDuplex(): Duplex {
+    return this as unknown as Duplex
+  }
+
+  get writable(): boolean {
+    return this.#socket.writable
+  }
+
+  setNoDelay(): void {
+    this.#socket.setNoDelay(true)
+  }
+
+  connect(): void {
+    queueMicrotask(() => this.emit('connect'))
+  }
+
+  write(bytes: Uint8Array, written?: () => void): boolean {
+    return this.#socket.write(bytes, written)
+  }
+
+  end(): void {
+    this.#socket.destroySoon()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #receive(bytes: Buffer): void {
+    this.#receivedBytes += bytes.length
+    this.#pending.push(bytes)
+    this.#pendingBytes += bytes.length
+    try {
+      if (this.#receivedBytes > maxReceivedBytes) throw new NotPostgres()
+      this.#deliver()
+    } catch (error) {
+      this.#pending = []
+      this.emit('error', error instanceof OtherSignIn ? error : new NotPostgres())
+      this.#socket.destroy()
+    }
+  }
+
+  #deliver(): void {
+    if (this.#pendingBytes < this.#neededBytes) return
+    let rest = Buffer.concat(this.#pending)
+    for (;;) {
+      this.#neededBytes = rest.length < headerBytes ? headerBytes : rest.readUInt32BE(1) + 1
+      if (this.#neededBytes < headerBytes || this.#neededBytes > maxMessageBytes) throw new NotPostgres()
+      if (rest.length < this.#neededBytes) break
+      const message = rest.subarray(0, this.#neededBytes)
+      rest = rest.subarray(this.#neededBytes)
+      checkMessage(message)
+      this.emit('data', message)
+    }
+    this.#pending = [rest]
+    this.#pendingBytes = rest.length
+  }
+}
+
+const passwordRequests = [0, 3, 5, 10, 11, 12]
+
+function checkMessage(message: Buffer): void {
+  const letter = String.fromCharCode(message[0]!)
+  const body = message.subarray(headerBytes)
+  if (letter === 'R' && !passwordRequests.includes(body.readInt32BE(0))) throw new OtherSignIn()
+  // Errors and notices: fields that each end with a zero, and a zero in place of the next field.
+  if ((letter === 'E' || letter === 'N') && !endsFields(body)) throw new NotPostgres()
+}
+
+function endsFields(body: Buffer): boolean {
+  let field = 0
+  while (field < body.length && body[field] !== 0) {
+    const end = body.indexOf(0, field + 1)
+    if (end < 0) return false
+    field = end + 1
+  }
+  return field < body.length
+}

@@ -1,0 +1,27 @@
+// Names of tables in sentences and in statements that a user can run.
+import pg from 'pg'
+
+interface TableName {
+  sourceSchemaName: string
+  sourceTable: string
+}
+
+const mostNames = 5
+
+/** `a, b and 7 more` */
+export function listed(names: string[]): string {
+  const more = names.length - mostNames
+  const shown = names.slice(0, mostNames).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}
+
+export const tableName = ({ sourceSchemaName, sourceTable }: TableName): string =>
+  `${plainName(sourceSchemaName)}.${plainName(sourceTable)}`
+
+/** Quoted where it could be taken for something else. */
+export function plainName(name: string): string {
+  return /^[\p{L}\p{N}_$]+$/u.test(name) ? name : JSON.stringify(name)
+}
+
+export const quotedTable = ({ sourceSchemaName, sourceTable }: TableName): string =>
+  `${pg.escapeIdentifier(sourceSchemaName)}.${pg.escapeIdentifier(sourceTable)}`

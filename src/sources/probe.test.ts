@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { forbiddenHosts } from '../../test/forbidden-hosts.ts'
+import { loopbackEgress, strictEgress } from '../../test/sources/conformance.ts'
+import type { Egress } from '../lib/egress.ts'
+import { Log } from '../lib/log.ts'
+import { Problem } from '../lib/problem.ts'
+import { type ProbeRequest, Prober } from './probe.ts'
+
+const organizationId = '00000000-0000-4000-8000-000000000000'
+const secret = 'C4nary-of-the-probe'
+
+let accepted = 0
+const sockets = new Set<Socket>()
+const servers: Server[] = []
+let port = 0
+
+/** Accepts, counts and keeps silent. */
+async function listen(host: string): Promise<void> {
+  const server = createServer((socket) => {
+    accepted++
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.on('close', () => sockets.delete(socket))
+    server.emit('accepted')
+  })
+  server.listen({ host, port })
+  await once(server, 'listening')
+  port ||= (server.address() as AddressInfo).port
+  servers.push(server)
+}
+
+function makeProber(egress: Egress, { timeoutMs = 300, lines = [] as string[] } = {}): Prober {
+  const log = new Log('debug', { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream)
+  const context = { caCertificates: undefined, allowPlaintext: true, awsEndpoints: {} }
+  return new Prober({ egress, context, timeoutMs, log })
+}
+
+const postgresAt = (host: string): ProbeRequest => ({
+  kind: 'postgres',
+  organizationId,
+  source: {
+    shown: { host, port, database: 'shop', settings: { replicationMode: 'snapshot' }, tableMappings: [] },
+    secrets: { credentials: { username: 'reader', password: secret } },
+  },
+})
+
+const accessKey = { accessKeyId: 'AKIA000000EXAMPLE', secretKey: secret }
+
+/** Every field of a source that leads somewhere. */
+const sourcesAt: [field: string, (host: string) => ProbeRequest][] = [
+  ['source.postgres.host', postgresAt],
+  [
+    'source.kafka.brokers',
+    (host) => ({
+      kind: 'kafka',
+      organizationId,
+      source: {
+        shown: {
+          type: 'kafka',
+          authentication: 'PLAIN',
+          brokers: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+          topics: 'orders',
+          format: 'JSONEachRow',
+          consumerGroup: 'penstock',
+          offset: { strategy: 'from_beginning' },
+        },
+        secrets: { credentials: { username: 'reader', password: secret } },
+      },
+    }),
+  ],
+  [
+    'source.objectStorage.url',
+    (host) => ({
+      kind: 'objectStorage',
+      organizationId,
+      source: {
+        shown: {
+          type: 's3',
+          authentication: 'IAM_USER',
+          format: 'JSONEachRow',
+          compression: 'auto',
+          isContinuous: false,
+          url: `http://${host.includes(':') ? `[${host}]` : host}:${port}/bucket/*.json`,
+        },
+        secrets: { accessKey },
+      },
+    }),
+  ],
+  [
+    'source.objectStorage.connectionString',
+    (host) => ({
+      kind: 'objectStorage',
+      organizationId,
+      source: {
+        shown: {
+          type: 'azureblobstorage',
+          authentication: 'CONNECTION_STRING',
+          format: 'JSONEachRow',
+          compression: 'auto',
+          isContinuous: false,
+          azureContainerName: 'orders',
+          path: '*.json',
+        },
+        secrets: {
+          connectionString: [
+            'AccountName=shop',
+            `AccountKey=${Buffer.from(secret).toString('base64')}`,
+            `BlobEndpoint=http://${host.includes(':') ? `[${host}]` : host}:${port}/shop`,
+          ].join(';'),
+        },
+      },
+    }),
+  ],
+  [
+    'source.kinesis.region',
+    (host) => ({
+      kind: 'kinesis',
+      organizationId,
+      source: {
+        shown: {
+          authentication: 'IAM_USER',
+          format: 'JSONEachRow',
+          iteratorType: 'TRIM_HORIZON',
+          region: `${host}:${port}/#`,
+          streamName: 'orders',
+        },
+        secrets: { accessKey },
+      },
+    }),
+  ],
+]
+
+async function refusalOf(work: Promise<unknown>): Promise<Problem> {
+  const error = await work.then(
+    () => assert.fail('the probe passed'),
+    (thrown: unknown) => thrown,
+  )
+  assert.ok(error instanceof Problem, String(error))
+  assert.ok(!error.message.includes(secret) && !error.message.includes(Buffer.from(secret).toString('base64')))
+  return error
+}
+
+describe('Prober', () => {
+  before(async () => {
+    await listen('127.0.0.1')
+    await listen('127.0.0.2')
+    await listen('::1').catch(() => undefined)
+  })
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    for (const server of servers) server.close()
+  })
+
+  for (const [field, sourceAt] of sourcesAt) {
+    it(`S8 reaches none of ${forbiddenHosts.length} forbidden targets through ${field}`, async () => {
+      const lines: string[] = []
+      accepted = 0
+      for (const host of forbiddenHosts) {
+        const prober = makeProber(strictEgress, { timeoutMs: 5_000, lines })
+        const { code } = await refusalOf(prober.probeFor(undefined)(sourceAt(host)))
+        assert.equal(code, 'source_not_validated', host)
+      }
+      assert.equal(accepted, 0)
+      // A region of this form passes no request.
+      if (!field.endsWith('region')) assert.deepEqual(lines, [], 'each is a failure that is known')
+    })
+  }
+
+  it('S8 reaches the listener when the operator allows it, so that the counting can be believed', async () => {
+    for (const [, sourceAt] of sourcesAt.slice(0, 4)) {
+      accepted = 0
+      await refusalOf(makeProber(loopbackEgress).probeFor(undefined)(sourceAt('127.0.0.1')))
+      assert.ok(accepted > 0)
+    }
+  })
+
+  it('gives up after the time limit, names the step, and leaves no connection', async () => {
+    for (const [, sourceAt] of sourcesAt.slice(0, 4)) {
+      const startedAtMs = performance.now()
+      const { message } = await refusalOf(makeProber(loopbackEgress).probeFor(undefined)(sourceAt('127.0.0.1')))
+      assert.match(message, /the step "(?:connect|tls|authenticate|describe)" failed: /)
+      assert.ok(performance.now() - startedAtMs < 2_000)
+      for (let wait = 0; sockets.size > 0 && wait < 100; wait++) await new Promise((next) => setTimeout(next, 10))
+      assert.equal(sockets.size, 0)
+    }
+  })
+
+  it('ends when the caller is gone', async () => {
+    const gone = new AbortController()
+    const reached = once(servers[0]!, 'accepted')
+    const probing = refusalOf(
+      makeProber(loopbackEgress, { timeoutMs: 20_000 }).probeFor(gone.signal)(postgresAt('127.0.0.1')),
+    )
+    await reached
+    gone.abort()
+    await probing
+  })
+
+  it('runs eight at once; those who wait for too long are told to come back', async () => {
+    const prober = makeProber(loopbackEgress, { timeoutMs: 600 })
+    accepted = 0
+    const first = Array.from({ length: 8 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1'))))
+    while (accepted < 8) await new Promise((next) => setTimeout(next, 5))
+    const hurried = new AbortController()
+    const late = refusalOf(prober.probeFor(hurried.signal)(postgresAt('127.0.0.1')))
+    const patient = refusalOf(prober.probeFor(AbortSignal.timeout(5_000))(postgresAt('127.0.0.1')))
+    hurried.abort()
+    const { code, headers } = await late
+    assert.deepEqual([code, headers['retry-after']], ['unavailable', '5'])
+    assert.equal(accepted, 8)
+    for (const { code } of await Promise.all(first)) assert.equal(code, 'source_not_validated')
+    await patient
+    // Its place was given back: the next one runs at once.
+    accepted = 0
+    await refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
+    assert.equal(accepted, 1)
+  })
+})

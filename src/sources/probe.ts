@@ -1,0 +1,174 @@
+// The probe of a source of any kind, around what each kind does itself: its time limit, how many run at once, whether what was
+// read fits the destination, and what a caller is told. Whatever a source throws, nothing of it but our own words leaves.
+import type { Egress } from '../lib/egress.ts'
+import { describeError, type Log } from '../lib/log.ts'
+import { Problem } from '../lib/problem.ts'
+import type { SourceKindName } from '../pipes/pipe.ts'
+import type { PipeSource } from '../pipes/pipe-source.ts'
+import { ProbeFailure, type ProbeResult, type ProbeStep, type Source, type SourceContext } from './source.ts'
+
+export interface ProbeRequest {
+  kind: SourceKindName
+  source: PipeSource
+  organizationId: string
+  /** What the records are to fill. Without it, the probe ends with `decode`. */
+  destination?: {
+    columns: { name: string; type: string }[]
+    fieldMappings: { sourceField: string; destinationField: string }[]
+    /** What does not fit is a failure; otherwise it is only told. */
+    mustFit: boolean
+  }
+}
+
+export interface ProbeReport extends ProbeResult {
+  steps: { step: ProbeStep; durationMs: number }[]
+  /** What does not fit the destination, as sentences. */
+  misfits: string[]
+}
+
+/** Rejects with a Problem. */
+export type Probe = (request: ProbeRequest) => Promise<ProbeReport>
+
+const maxRecords = 100
+/** Each holds connections and samples; those that come later wait within their own time. */
+const maxAtOnce = 8
+
+export interface ProberParts {
+  egress: Egress
+  /** What the operator has set for all sources. */
+  context: Omit<SourceContext, 'organizationId'>
+  timeoutMs: number
+  log: Log
+}
+
+export class Prober {
+  readonly #parts: ProberParts
+  readonly #waiting: (() => void)[] = []
+  #running = 0
+
+  constructor(parts: ProberParts) {
+    this.#parts = parts
+  }
+
+  /** A probe for one request, which ends it when `gone` is aborted. All that the request probes shares one time limit. */
+  probeFor(gone: AbortSignal | undefined): Probe {
+    const limit = AbortSignal.timeout(this.#parts.timeoutMs)
+    const signal = gone ? AbortSignal.any([gone, limit]) : limit
+    return (request) => this.#inTurn(signal, () => this.#probe(request, signal))
+  }
+
+  async #inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    if (this.#running >= maxAtOnce) await this.#turn(signal)
+    else this.#running++
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      // The place goes on to whoever waits longest.
+      if (next) next()
+      else this.#running--
+    }
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        signal.removeEventListener('abort', giveUp)
+        resolve()
+      }
+      const giveUp = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(begin), 1)
+        reject(tooManyProbes())
+      }
+      signal.addEventListener('abort', giveUp, { once: true })
+      this.#waiting.push(begin)
+    })
+  }
+
+  async #probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeReport> {
+    const { egress, context, timeoutMs, log } = this.#parts
+    const { kind, source, organizationId, destination } = request
+    const clock = new StepClock()
+    try {
+      const maker = await makeSource(kind, source, { ...context, organizationId })
+      const result = await maker.probe({ egress, signal, maxRecords, begin: (step) => clock.begin(step) })
+      if (!destination || kind === 'postgres') return { ...result, steps: clock.end(), misfits: [] }
+      clock.begin('fit')
+      const { fitProblems } = await import('./fit.ts')
+      const { columns, fieldMappings, mustFit } = destination
+      const misfits = result.samples.flatMap((sample) => fitProblems(sample, columns, fieldMappings))
+      if (mustFit && misfits.length > 0) throw misfit(misfits)
+      return { ...result, steps: clock.end(), misfits }
+    } catch (error) {
+      if (error instanceof ProbeFailure) throw sourceNotValidated(kind, error)
+      const { step } = clock
+      const seconds = timeoutMs / 1000
+      if (signal.aborted) {
+        const reason = `the source did not finish within ${seconds} s`
+        const remedy = 'check that it is reachable and not overloaded, and try again'
+        throw sourceNotValidated(kind, { step, code: 'timed_out', reason, remedy })
+      }
+      log.warn('a source failed in a way that is not known', {
+        reason: `${kind}, ${step}`,
+        error: describeError(error),
+      })
+      const reason = 'the source failed in a way that Penstock does not know'
+      throw sourceNotValidated(kind, { step, code: 'source_failed', reason, remedy: 'look at the log of the source' })
+    }
+  }
+}
+
+/** Each kind brings a vendor's client, which is loaded when it is first needed. */
+async function makeSource(kind: SourceKindName, source: PipeSource, context: SourceContext): Promise<Source> {
+  const shown = source.shown as never
+  switch (kind) {
+    case 'kafka':
+      return (await import('./kafka.ts')).makeKafkaSource(shown, source.secrets, context)
+    case 'kinesis':
+      return (await import('./kinesis.ts')).makeKinesisSource(shown, source.secrets, context)
+    case 'objectStorage':
+      return (await import('./object-storage.ts')).makeObjectStorageSource(shown, source.secrets, context)
+    case 'postgres':
+      return (await import('./postgres.ts')).makePostgresSource(shown, source.secrets, context)
+  }
+}
+
+class StepClock {
+  readonly #begun: { step: ProbeStep; atMs: number }[] = []
+
+  get step(): ProbeStep {
+    return this.#begun.at(-1)?.step ?? 'connect'
+  }
+
+  begin(step: ProbeStep): void {
+    this.#begun.push({ step, atMs: performance.now() })
+  }
+
+  end(): ProbeReport['steps'] {
+    const ends = [...this.#begun.slice(1).map(({ atMs }) => atMs), performance.now()]
+    return this.#begun.map(({ step, atMs }, index) => ({
+      step,
+      durationMs: Math.round((ends[index]! - atMs) * 10) / 10,
+    }))
+  }
+}
+
+function misfit(misfits: string[]): ProbeFailure {
+  const remedy = 'change destination.columns or fieldMappings, or leave validateSamples out'
+  return new ProbeFailure({ step: 'fit', code: 'misfit', reason: misfits.join('; '), remedy })
+}
+
+type Told = Pick<ProbeFailure, 'step' | 'code' | 'reason' | 'remedy' | 'field'>
+
+function sourceNotValidated(kind: SourceKindName, { step, reason, remedy, field }: Told): Problem {
+  const path = field === undefined ? `source.${kind}` : `source.${kind}.${field}`
+  const detail = `${path}: the step "${step}" failed: ${reason}; ${remedy}`
+  return new Problem('source_not_validated', detail, { fields: [{ path, detail }] })
+}
+
+function tooManyProbes(): Problem {
+  return new Problem('unavailable', 'too many sources are being checked at once; try again in a moment', {
+    headers: { 'retry-after': '5' },
+    isOverload: true,
+  })
+}

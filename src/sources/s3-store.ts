@@ -1,0 +1,184 @@
+// A store of objects that speaks S3: Amazon's, Google's, or anyone's. The client is told everything, so that nothing in the
+// environment of this process has a say: not where to send, and above all not as whom. What is public is asked for as nobody.
+import type { Readable } from 'node:stream'
+import { addAbortSignal } from 'node:stream'
+import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import type { AwsCredentials } from './aws.ts'
+import { awsEndpoint, awsRequestHandler, retryOnce } from './aws-http.ts'
+import { readAwsError } from './aws-error.ts'
+import type { BucketPlace } from './object-place.ts'
+import { ObjectChanged, type ObjectPage, type ObjectStore, type StoredObject } from './object-store.ts'
+import { listAttempt, readAttempt, type S3Attempt, s3Failure } from './s3-failure.ts'
+import type { SourceContext, Surroundings } from './source.ts'
+import { firstBytes, wholeObject } from './whole-object.ts'
+
+export interface S3Access {
+  /** Undefined: nobody. */
+  credentials: AwsCredentials | undefined
+  /** The field of the source that they came in. */
+  field: string
+}
+
+export function openS3Store(
+  place: BucketPlace,
+  access: S3Access,
+  context: SourceContext,
+  surroundings: Surroundings,
+): ObjectStore {
+  const { bucket: Bucket } = place
+  let at = place
+  let client = makeClient(at, access, context, surroundings)
+
+  /** In the region that the store names, when the URL names none. */
+  const send = async <Output>(
+    attempt: S3Attempt,
+    signal: AbortSignal,
+    ask: (client: S3Client) => Promise<Output>,
+  ): Promise<Output> => {
+    try {
+      return await ask(client)
+    } catch (error) {
+      const failure = s3Failure(error, attempt, signal)
+      const { region } = readAwsError(error)
+      const mayMove = at.isRegionGuessed && region !== undefined && region !== at.region
+      if (!mayMove || failure instanceof ObjectChanged || failure.code !== 'wrong_region') throw failure
+      client.destroy()
+      at = {
+        ...at,
+        region,
+        isRegionGuessed: false,
+        ...(at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }),
+      }
+      client = makeClient(at, access, context, surroundings)
+    }
+    try {
+      return await ask(client)
+    } catch (error) {
+      throw s3Failure(error, attempt, signal)
+    }
+  }
+
+  return {
+    async list(prefix, after, abortSignal): Promise<ObjectPage> {
+      const attempt = listAttempt(place, access)
+      const page = await send(attempt, abortSignal, async (client) => {
+        const command = new ListObjectsV2Command({
+          Bucket,
+          MaxKeys: 1000,
+          // Keys may hold characters that XML cannot.
+          EncodingType: 'url',
+          ...(prefix !== '' && { Prefix: prefix }),
+          ...(after !== undefined && { StartAfter: after }),
+        })
+        const answer = await client.send(command, { abortSignal })
+        // The client takes any answer that is no error for an empty list.
+        if (answer.Name === undefined && answer.IsTruncated === undefined) throw new Error('not a list')
+        return answer
+      })
+      const keyOf = (key: string): string => (page.EncodingType === 'url' ? decodedKey(key) : key)
+      const objects = (page.Contents ?? []).flatMap(({ Key, Size = 0, ETag = '', LastModified }): StoredObject[] =>
+        Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: ETag, modifiedAt: LastModified }],
+      )
+      return { objects, isLast: page.IsTruncated !== true || objects.length === 0 }
+    },
+
+    async find(key, abortSignal) {
+      const attempt = { ...readAttempt(place, access, key), step: 'describe' as const, mayBeBare: true }
+      try {
+        const head = await send(attempt, abortSignal, (client) =>
+          client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal }),
+        )
+        const { ContentLength: sizeBytes = 0, ETag: etag = '', LastModified: modifiedAt } = head
+        return { key, sizeBytes, etag, modifiedAt }
+      } catch (error) {
+        if (error instanceof ObjectChanged) return undefined
+        throw error
+      }
+    },
+
+    async read({ key, etag }, start, end, abortSignal) {
+      if (end <= start) return new Uint8Array()
+      return send(readAttempt(place, access, key), abortSignal, async (client) => {
+        const command = new GetObjectCommand({ Bucket, Key: key, Range: `bytes=${start}-${end - 1}`, ...ifMatch(etag) })
+        const { Body, ContentRange } = await client.send(command, { abortSignal })
+        const body = addAbortSignal(abortSignal, Body as Readable)
+        // Some stores give the whole object whatever was asked for; its beginning can be used.
+        if (ContentRange === undefined && start > 0) {
+          body.destroy()
+          throw new Error('no part of an object')
+        }
+        const bytes = await firstBytes(body, end - start)
+        if (bytes === undefined) throw new Error('less than the object has')
+        return bytes
+      })
+    },
+
+    async open({ key, etag, sizeBytes }, abortSignal) {
+      const { Body } = await send(readAttempt(place, access, key), abortSignal, (client) =>
+        client.send(new GetObjectCommand({ Bucket, Key: key, ...ifMatch(etag) }), { abortSignal }),
+      )
+      return wholeObject(Body as Readable, sizeBytes, abortSignal)
+    },
+
+    close: () => client.destroy(),
+  }
+}
+
+function ifMatch(etag: string): { IfMatch?: string } {
+  return etag === '' ? {} : { IfMatch: etag }
+}
+
+function decodedKey(key: string): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    return key
+  }
+}
+
+const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' })
+
+function makeClient(
+  { endpoint, region, isPathStyle, vendor }: BucketPlace,
+  { credentials }: S3Access,
+  context: SourceContext,
+  surroundings: Surroundings,
+): S3Client {
+  const elsewhere = vendor === 'amazon' ? context.awsEndpoints.s3 : undefined
+  const client = new S3Client({
+    region,
+    endpoint: elsewhere ?? endpoint,
+    forcePathStyle: isPathStyle || elsewhere !== undefined,
+    // Without credentials the client would look for those of the operator, and sign with them.
+    credentials: credentials ?? nobody,
+    ...(credentials === undefined && { signer: { sign: async (request) => request } }),
+    requestHandler: awsRequestHandler(surroundings, context),
+    retryStrategy: retryOnce,
+    // Stores of others do not know the checksums that Amazon's added later.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    followRegionRedirects: false,
+    defaultsMode: 'standard',
+    useAccelerateEndpoint: false,
+    useArnRegion: false,
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+    disableMultiregionAccessPoints: true,
+    disableS3ExpressSessionAuth: true,
+  })
+  if (vendor === 'google') takeAsStored(client)
+  return client
+}
+
+/** Google unpacks gzip for whoever does not say that they can. It also changes the header on its way, so it must not be signed. */
+function takeAsStored(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { headers: Record<string, string> }
+      headers['accept-encoding'] = 'gzip'
+      return next(args)
+    },
+    // The last step before the request is sent.
+    { step: 'deserialize', priority: 'low', name: 'takeAsStored' },
+  )
+}

@@ -1,0 +1,23 @@
+// How much the decoded form of a sample may hold. A few bytes from outside can stand for millions of values: lists of nulls,
+// messages of a thousand fields that are all absent, blocks that unpack to a thousand times their size.
+
+export interface SampleBudget {
+  values: number
+  unpackedBytes: number
+}
+
+export class BudgetSpent extends Error {
+  constructor() {
+    super('more than a sample may hold')
+    this.name = 'BudgetSpent'
+  }
+}
+
+export function newBudget(): SampleBudget {
+  return { values: 500_000, unpackedBytes: 64 * 1024 * 1024 }
+}
+
+export function spendValues(budget: SampleBudget, count: number): void {
+  budget.values -= count
+  if (budget.values < 0) throw new BudgetSpent()
+}

@@ -1,0 +1,234 @@
+// Our Kafka broker is one for clients that know nothing of each other: each gets back what it and the others wrote.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { CompressionTypes, Partitioners, type SASLOptions } from 'kafkajs'
+import { startKafkaBroker } from './sources/kafka-broker/broker.ts'
+import {
+  asRecords,
+  connected,
+  type FetchOptions,
+  fetchFrom,
+  partitionOf,
+  textsOf,
+} from './sources/kafka-broker/calls.ts'
+import {
+  kafkajs,
+  onceOnly,
+  readByKafkajs,
+  readByLibrary,
+  someTexts,
+  writeByKafkajs,
+  writeByLibrary,
+} from './sources/kafka-broker/clients.ts'
+import { PartitionLog } from './sources/kafka-broker/partition-log.ts'
+import { buildBatch } from './sources/kafka-broker/record-batch.ts'
+import type { KafkaCompression, KafkaListeners, KafkaServer } from './sources/kafka-server.ts'
+
+let broker: KafkaServer
+let madeTopics = 0
+
+before(async () => {
+  broker = await startKafkaBroker()
+})
+after(() => broker.stop())
+
+async function makeTopic(partitions = 1): Promise<string> {
+  const name = `topic-${++madeTopics}`
+  await broker.createTopic(name, partitions)
+  return name
+}
+
+describe('clients of our Kafka broker', () => {
+  const ways: [keyof KafkaListeners, SASLOptions['mechanism'] | 'no login'][] = [
+    ['plain', 'no login'],
+    ['tls', 'no login'],
+    ['saslPlain', 'plain'],
+    ['saslPlain', 'scram-sha-256'],
+    ['saslPlain', 'scram-sha-512'],
+    ['saslTls', 'plain'],
+    ['saslTls', 'scram-sha-256'],
+    ['saslTls', 'scram-sha-512'],
+  ]
+  for (const [listener, mechanism] of ways) {
+    it(`get back what they wrote, by the listener ${listener} with ${mechanism}`, async () => {
+      const sasl = mechanism === 'no login' ? {} : { sasl: { mechanism, ...broker.user } as SASLOptions }
+      const kafka = kafkajs(broker, listener, sasl)
+      const topic = await makeTopic()
+      const texts = someTexts(50)
+      await writeByKafkajs(kafka, topic, texts)
+      await writeByKafkajs(kafka, topic, texts, CompressionTypes.GZIP)
+      assert.deepEqual(await readByKafkajs(kafka, topic, 100), [...texts, ...texts])
+    })
+  }
+
+  it('get in with a certificate that the authority signed, and with no other', async () => {
+    const topic = await makeTopic()
+    const { ca, client, strangeClient } = broker
+    const withKey = (pair: object) =>
+      kafkajs(broker, 'mutualTls', { ssl: { ca: [ca], servername: 'localhost', ...pair } })
+    await writeByKafkajs(withKey(client), topic, ['mutual'])
+    assert.deepEqual(await readByKafkajs(withKey(client), topic, 1), ['mutual'])
+    await assert.rejects(writeByKafkajs(withKey(strangeClient), topic, ['strange']))
+    await assert.rejects(writeByKafkajs(withKey({}), topic, ['none']))
+  })
+
+  it('see the certificates that are wrong', async () => {
+    for (const [listener, code] of [
+      ['expired', 'CERT_HAS_EXPIRED'],
+      ['otherHost', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    ] as const) {
+      const ssl = { ca: [broker.ca], servername: 'localhost' }
+      const admin = kafkajs(broker, listener, { ssl, sasl: { mechanism: 'plain', ...broker.user } }).admin()
+      await assert.rejects(admin.connect(), (error: { cause?: { code?: string } }) => error.cause?.code === code)
+      await admin.disconnect()
+    }
+  })
+
+  it('read what other clients wrote', async () => {
+    const [first, second] = [await makeTopic(), await makeTopic()]
+    const texts = someTexts(30)
+    await writeByKafkajs(kafkajs(broker, 'plain'), first, texts, CompressionTypes.GZIP)
+    assert.deepEqual(await readByLibrary(broker, first, 30), texts)
+    await writeByLibrary(broker, second, texts, 'gzip')
+    assert.deepEqual(await readByKafkajs(kafkajs(broker, 'plain'), second, 30), texts)
+  })
+
+  it('get every compression as it was written', async () => {
+    for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd'] satisfies KafkaCompression[]) {
+      const topic = await makeTopic()
+      const texts = someTexts(20)
+      await writeByLibrary(broker, topic, texts, compression)
+      await broker.produce(topic, asRecords(texts), compression)
+      assert.deepEqual(await readByLibrary(broker, topic, 40), [...texts, ...texts], compression)
+    }
+  })
+
+  it('share the partitions of a topic within a group, and commit how far they are', async () => {
+    const topic = await makeTopic(2)
+    const groupId = `group-of-${topic}`
+    const consumers = [0, 1].map(() =>
+      kafkajs(broker, 'plain').consumer({ groupId, maxWaitTimeInMs: 50, heartbeatInterval: 50, retry: onceOnly }),
+    )
+    const { promise: isShared, resolve } = Promise.withResolvers<void>()
+    const shares = new Map<number, number[]>()
+    for (const [index, consumer] of consumers.entries()) {
+      consumer.on('consumer.group_join', ({ payload }) => {
+        shares.set(index, payload.memberAssignment[topic] ?? [])
+        if (shares.size === 2 && [...shares.values()].every(({ length }) => length === 1)) resolve()
+      })
+      await consumer.connect()
+      await consumer.subscribe({ topic, fromBeginning: true })
+      await consumer.run({ eachMessage: async () => {} })
+    }
+    try {
+      await isShared
+      assert.deepEqual([...shares.values()].flat().toSorted(), [0, 1])
+      await consumers[0]?.commitOffsets([{ topic, partition: 0, offset: '7' }])
+      assert.deepEqual(await broker.committedOffsets(groupId), { [`${topic}/0`]: 7 })
+    } finally {
+      await Promise.all(consumers.map((consumer) => consumer.disconnect()))
+    }
+  })
+
+  it('are spared what was written in a transaction that was aborted', async () => {
+    const topic = await makeTopic()
+    const kafka = kafkajs(broker, 'plain', { retry: { retries: 1 } })
+    const producer = kafka.producer({
+      createPartitioner: Partitioners.DefaultPartitioner,
+      transactionalId: topic,
+      idempotent: true,
+      maxInFlightRequests: 1,
+    })
+    await producer.connect()
+    const write = async (text: string, end: 'commit' | 'abort') => {
+      const transaction = await producer.transaction()
+      await transaction.send({ topic, messages: [{ value: text }] })
+      await transaction[end]()
+    }
+    await write('first', 'commit')
+    await write('dropped', 'abort')
+    await write('last', 'commit')
+    const open = await producer.transaction()
+    await open.send({ topic, messages: [{ value: 'undecided' }] })
+
+    assert.deepEqual(await readByKafkajs(kafka, topic, 2), ['first', 'last'])
+    await connected(broker, {}, async (connection) => {
+      const committed = partitionOf(await fetchFrom(connection, topic, { isCommitted: true }))
+      assert.deepEqual([committed?.lastStableOffset, committed?.highWatermark], [6n, 7n])
+      assert.deepEqual(
+        committed?.abortedTransactions?.map(({ firstOffset }) => firstOffset),
+        [2n],
+      )
+      const everything = textsOf(await fetchFrom(connection, topic)).filter((text) => /^[a-z]+$/.test(text))
+      assert.deepEqual(everything, ['first', 'dropped', 'last', 'undecided'])
+    })
+    await open.commit()
+    await producer.disconnect()
+  })
+})
+
+describe('a fetch from our Kafka broker', () => {
+  it('keeps to its limits, but always gives the first batch', async () => {
+    const topic = await makeTopic()
+    for (const text of ['a', 'b', 'c']) await broker.produce(topic, asRecords([text.repeat(1_000)]))
+    await connected(broker, {}, async (connection) => {
+      const firsts = async (options: FetchOptions) =>
+        textsOf(await fetchFrom(connection, topic, options)).map((text) => text[0])
+      assert.deepEqual(await firsts({ maxBytes: 10 }), ['a'])
+      assert.deepEqual(await firsts({ partitionMaxBytes: 10 }), ['a'])
+      assert.deepEqual(await firsts({ offset: 1, maxBytes: 10 }), ['b'])
+      assert.deepEqual(await firsts({}), ['a', 'b', 'c'])
+    })
+  })
+
+  it('cuts off the last batch where its limit is, as a real broker does', () => {
+    const log = new PartitionLog()
+    for (const text of ['a', 'b']) log.append(buildBatch([{ value: Buffer.from(text.repeat(1_000)) }], 'none'))
+    const read = (maxBytes: number, mustGiveOne: boolean) => log.read(0, 2, maxBytes, mustGiveOne).bytes.length
+    const batchBytes = read(1, true)
+    assert.ok(batchBytes > 1_000 && batchBytes < 1_100)
+    assert.equal(read(1_500, true), 1_500)
+    assert.equal(read(10_000, false), 2 * batchBytes)
+    assert.equal(read(1, false), 0)
+  })
+
+  it('waits for records as long as it is told, and no longer than it must', async () => {
+    const topic = await makeTopic()
+    await connected(broker, {}, async (connection) => {
+      const startedAtMs = performance.now()
+      assert.deepEqual(textsOf(await fetchFrom(connection, topic, { waitMs: 150 })), [])
+      assert.ok(performance.now() - startedAtMs >= 140)
+      const waiting = fetchFrom(connection, topic, { waitMs: 4_000 })
+      setTimeout(() => broker.produce(topic, asRecords(['new'])), 50)
+      assert.deepEqual(textsOf(await waiting), ['new'])
+      assert.ok(performance.now() - startedAtMs < 3_000)
+    })
+  })
+})
+
+describe('our Kafka broker, when it stops', () => {
+  it('leaves no client connected, not even one that waits', async () => {
+    const other = await startKafkaBroker()
+    await other.createTopic('quiet', 1)
+    const silent = connect(Number(other.listeners.tls.split(':')[1]), '127.0.0.1')
+    await once(silent, 'connect')
+    const closed = once(silent.resume(), 'close')
+    const consumers = (['plain', 'tls'] as const).map((listener) =>
+      kafkajs(other, listener).consumer({ groupId: listener, maxWaitTimeInMs: 60_000, retry: onceOnly }),
+    )
+    for (const consumer of consumers) {
+      const isFetching = new Promise((resolve) => consumer.on('consumer.fetch_start', resolve))
+      await consumer.connect()
+      await consumer.subscribe({ topic: 'quiet' })
+      await consumer.run({ eachMessage: async () => {} })
+      await isFetching
+    }
+    const startedAtMs = performance.now()
+    await other.stop()
+    await closed
+    assert.ok(performance.now() - startedAtMs < 1_000)
+    for (const consumer of consumers) await consumer.disconnect()
+  })
+})

@@ -1,0 +1,4 @@
+import { kinesisConformance } from '../sources/kinesis-conformance.ts'
+import { startMotoKinesis } from './servers/moto-kinesis.ts'
+
+kinesisConformance(startMotoKinesis)

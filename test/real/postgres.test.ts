@@ -1,0 +1,4 @@
+import { postgresConformance } from '../sources/postgres-conformance.ts'
+import { startDebianPostgres } from './servers/postgres.ts'
+
+postgresConformance(startDebianPostgres)

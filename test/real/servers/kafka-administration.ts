@@ -1,0 +1,83 @@
+// What tests have done by a broker, over its listener that asks for nothing.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Admin, Producer } from '@platformatic/kafka'
+import type { KafkaCompression, KafkaRecord } from '../../sources/kafka-server.ts'
+
+const clientId = 'test'
+const latest = -1n
+
+async function withAdmin<Result>(
+  address: string,
+  retries: number,
+  use: (admin: Admin) => Promise<Result>,
+): Promise<Result> {
+  const admin = new Admin({ clientId, bootstrapBrokers: [address], retries, retryDelay: 100 })
+  try {
+    return await use(admin)
+  } finally {
+    await admin.close()
+  }
+}
+
+export function isAnswering(address: string): Promise<boolean> {
+  return withAdmin(address, 0, async (admin) => Array.isArray(await admin.listTopics()))
+}
+
+/** Resolves when every partition has its leader: until then, a part of what is produced is refused and would be sent again. */
+export async function createTopic(address: string, name: string, partitions: number): Promise<void> {
+  const indexes = Array.from({ length: partitions }, (_, partitionIndex) => ({ partitionIndex, timestamp: latest }))
+  await withAdmin(address, 0, async (admin) => {
+    await admin.createTopics({ topics: [name], partitions, replicas: 1 })
+    const deadlineMs = Date.now() + 10_000
+    for (;;) {
+      try {
+        await admin.listOffsets({ topics: [{ name, partitions: indexes }] })
+        return
+      } catch (error) {
+        if (Date.now() > deadlineMs) throw error
+        await sleep(10)
+      }
+    }
+  })
+}
+
+/** Once: a test that counts must not find a record twice. */
+export async function produce(
+  address: string,
+  topic: string,
+  records: KafkaRecord[],
+  compression: KafkaCompression = 'none',
+): Promise<void> {
+  const producer = new Producer<Buffer, Buffer, Buffer, Buffer>({
+    clientId,
+    bootstrapBrokers: [address],
+    retries: 0,
+    compression,
+    acks: -1,
+  })
+  try {
+    await producer.send({
+      messages: records.map(({ partition, key, value, timestampMs }) => ({
+        topic,
+        partition,
+        value: Buffer.from(value),
+        ...(key === undefined ? {} : { key: Buffer.from(key) }),
+        ...(timestampMs === undefined ? {} : { timestamp: BigInt(timestampMs) }),
+      })),
+    })
+  } finally {
+    await producer.close()
+  }
+}
+
+/** By `topic/partition`. The first one ever who asks has to wait: Kafka makes the topic of the offsets then. */
+export async function committedOffsets(address: string, group: string): Promise<Record<string, number>> {
+  const groups = await withAdmin(address, 50, (admin) => admin.listConsumerGroupOffsets({ groups: [group] }))
+  const committed: Record<string, number> = {}
+  for (const { name, partitions } of groups.flatMap(({ topics }) => topics)) {
+    for (const { partitionIndex, committedOffset } of partitions) {
+      committed[`${name}/${partitionIndex}`] = Number(committedOffset)
+    }
+  }
+  return committed
+}

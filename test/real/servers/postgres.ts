@@ -1,0 +1,102 @@
+// Debian's PostgreSQL: a cluster of its own for each start, with TLS and logical replication.
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { globSync } from 'node:fs'
+import { chown, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { makeCertificates } from '../../sources/certificates.ts'
+import type { PostgresServer } from '../../sources/postgres-conformance.ts'
+import { debianProgram } from './installed.ts'
+import { type Account, findFreePort, makeServerFolder, startServer } from './server-process.ts'
+
+const run = promisify(execFile)
+const host = '127.0.0.1'
+
+export async function startDebianPostgres(): Promise<PostgresServer> {
+  const binaries = globSync('/usr/lib/postgresql/*/bin').sort().at(-1) ?? '/usr/lib/postgresql/15/bin'
+  const program = debianProgram('postgresql', join(binaries, 'postgres'))
+  const account = await findAccount()
+  const folder = await makeServerFolder('postgres', account)
+  const certificates = await makeCertificates()
+  const password = randomBytes(16).toString('hex')
+  const write = async (file: string, text: string) => {
+    await writeFile(join(folder, file), text, { mode: 0o600 })
+    if (account) await chown(join(folder, file), account.uid, account.gid)
+  }
+  await write('password', password)
+  const data = join(folder, 'data')
+  const login = ['--username=postgres', `--pwfile=${join(folder, 'password')}`, '--auth=scram-sha-256']
+  try {
+    await run(join(binaries, 'initdb'), ['--pgdata', data, ...login, '--encoding=UTF8', '--locale=C', '--no-sync'], {
+      ...account,
+      cwd: folder,
+    })
+    await write('data/server.crt', certificates.server.cert)
+    await write('data/server.key', certificates.server.key)
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+
+  const port = await findFreePort()
+  const settings = {
+    listen_addresses: host,
+    unix_socket_directories: '',
+    wal_level: 'logical',
+    fsync: 'off',
+    ssl: 'on',
+  }
+  const query = async (sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> => {
+    const client = new pg.Client({ host, port, user: 'postgres', password, database })
+    // Without a listener, a connection that is lost between two queries would end the process.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  const server = await startServer({
+    name: 'PostgreSQL',
+    command: [
+      program,
+      '-D',
+      data,
+      '-p',
+      String(port),
+      ...Object.entries(settings).flatMap((setting) => ['-c', setting.join('=')]),
+    ],
+    folder,
+    account,
+    // Its other processes end with it, and not after it.
+    endSignal: 'QUIT',
+    isReady: async () => (await query('SELECT 1')).length === 1,
+  })
+  const { stdout } = await run(program, ['--version'])
+  const version = stdout.match(/\d+\.\d+/)?.[0] ?? ''
+  return {
+    name: `PostgreSQL ${version} of Debian`,
+    version: Number.parseInt(version, 10),
+    host,
+    port,
+    ca: certificates.ca,
+    dataDirectory: data,
+    superuser: { username: 'postgres', password },
+    query,
+    stop: () => server.stop(),
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+async function findAccount(): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined
+  const entry = (await readFile('/etc/passwd', 'utf8')).match(/^postgres:[^:]*:(\d+):(\d+):/m)
+  if (!entry)
+    throw new Error(
+      'the account "postgres" is missing: run "apt-get install postgresql" or "npm run test:real:install"',
+    )
+  return { uid: Number(entry[1]), gid: Number(entry[2]) }
+}

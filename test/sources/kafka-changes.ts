@@ -1,0 +1,151 @@
+// Reading a Kafka whose topics change: transactions, deleted keys and records, and partitions that are added.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { Admin, type MessageToProduce, ProduceAcks, Producer } from '@platformatic/kafka'
+import { makeAccess } from '../../src/sources/kafka-connection.ts'
+import { openKafkaReader } from '../../src/sources/kafka-reader.ts'
+import { assertGapless, loopbackEgress, probe, readAll } from './conformance.ts'
+import type { KafkaServer } from './kafka-server.ts'
+import { configOf, idsOf, jsonRecords, numbers, readIds, sorted, sourceOf, strictContext, topicWith, withReader } from './kafka-world.ts'
+
+export function kafkaChanges(running: () => KafkaServer): void {
+  describe('reading what changes', () => {
+    it('passes over what was aborted, and over the marks of transactions', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(3))
+      await inTransaction(server, messages(topic, [100, 101]), 'abort')
+      await inTransaction(server, messages(topic, [3, 4]), 'commit')
+      await inTransaction(server, messages(topic, [102]), 'abort')
+      await server.produce(topic, jsonRecords(2, 1, 5))
+      const source = sourceOf(server, topic)
+      for (const limits of [{}, { maxRecords: 1 }]) {
+        const { batches } = await readAll(source, {}, limits)
+        assertGapless(batches)
+        assert.deepEqual(idsOf(batches), [0, 1, 2, 3, 4, 5, 6])
+        // Seven records, three that were aborted, and a mark for each transaction.
+        assert.equal(batches.at(-1)?.next, '13')
+      }
+      const { samples } = await probe(source)
+      assert.deepEqual(
+        samples[0]?.rows.map(({ id }) => id),
+        [0, 1, 2, 3, 4, 5, 6],
+      )
+    })
+
+    it('goes on after an aborted transaction that nothing follows', async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      await inTransaction(server, messages(topic, [100, 101]), 'abort')
+      const { batches } = await readAll(sourceOf(server, topic), {})
+      assert.deepEqual(idsOf(batches), [])
+      assert.equal(batches.at(-1)?.next, '3')
+      assert.deepEqual((await probe(sourceOf(server, topic))).samples, [{ rows: [], fields: [] }])
+    })
+
+    it('passes over deleted keys, and tells the headers', async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      const headers = new Map(['trace', '__proto__'].map((name) => [Buffer.from(name), Buffer.from(`of ${name}`)]))
+      await produce(server, [
+        { topic, partition: 0, key: Buffer.from('a'), value: Buffer.from('{"id":1}'), headers },
+        { topic, partition: 0, key: Buffer.from('a') },
+        { topic, partition: 0, key: Buffer.from('b'), value: Buffer.from('{"id":2}') },
+      ])
+      const { batches } = await readAll(sourceOf(server, topic), {})
+      assert.deepEqual(idsOf(batches), [1, 2])
+      assert.equal(batches.at(-1)?.next, '3')
+      const told = Object.entries(batches[0]?.records?.[0]?.meta._headers ?? {})
+      assert.deepEqual(told, [
+        ['trace', ['of trace']],
+        ['__proto__', ['of __proto__']],
+      ])
+      const { samples } = await probe(sourceOf(server, topic))
+      assert.deepEqual(samples[0]?.rows, [{ id: 1 }, { id: 2 }])
+    })
+
+    it('tells that records were deleted before they were read, and begins after them when nothing was', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(10))
+      await withAdmin(server, (admin) =>
+        admin.deleteRecords({ topics: [{ name: topic, partitions: [{ partition: 0, offset: 6n }] }] }),
+      )
+      const source = sourceOf(server, topic)
+      const { batches } = await readAll(source, {})
+      assert.deepEqual(idsOf(batches), [6, 7, 8, 9])
+      await assert.rejects(readAll(source, { [`${topic}/0`]: '4' }), (error: Error & { reason?: string }) => {
+        assert.equal(error.name, 'ProbeFailure')
+        assert.match(error.reason ?? '', /offset 4\b.*offset 6\b/)
+        return true
+      })
+    })
+
+    for (const strategy of ['from_beginning', 'from_latest'] as const) {
+      it(`notices new partitions, and reads all of them, also ${strategy}`, async () => {
+        const server = running()
+        const topic = await topicWith(server, [])
+        const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+        const config = { ...configOf(server, topic), offset: { strategy } }
+        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, surroundings)
+        const reader = await openKafkaReader(access, {}, 50)
+        try {
+          // Null: the brokers decide who leads them. The types of the library do not know that.
+          const more = { name: topic, count: 3, assignments: null as never }
+          await withAdmin(server, (admin) => admin.createPartitions({ topics: [more] }))
+          await server.produce(topic, jsonRecords(30, 3))
+          assert.deepEqual(sorted(await readIds(reader, 30)), numbers(0, 30))
+        } finally {
+          await reader.close()
+        }
+      })
+    }
+
+    it('tells that the topic was deleted', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(1))
+      await withReader(sourceOf(server, topic), {}, async (reader) => {
+        assert.deepEqual(await readIds(reader, 1), [0])
+        await withAdmin(server, (admin) => admin.deleteTopics({ topics: [topic] }))
+        await assert.rejects(readIds(reader, 1), { name: 'ProbeFailure', code: 'not_found' })
+      })
+    })
+  })
+}
+
+function messages(topic: string, ids: number[]): MessageToProduce[] {
+  return ids.map((id) => ({ topic, partition: 0, value: Buffer.from(JSON.stringify({ id })) }))
+}
+
+async function inTransaction(server: KafkaServer, sent: MessageToProduce[], end: 'commit' | 'abort'): Promise<void> {
+  const producer = new Producer({
+    clientId: 'test',
+    bootstrapBrokers: [server.listeners.plain],
+    idempotent: true,
+    transactionalId: `transaction-${randomUUID()}`,
+  })
+  try {
+    const transaction = await producer.beginTransaction()
+    await transaction.send({ messages: sent })
+    await transaction[end]()
+  } finally {
+    await producer.close()
+  }
+}
+
+async function produce(server: KafkaServer, sent: MessageToProduce[]): Promise<void> {
+  const producer = new Producer({ clientId: 'test', bootstrapBrokers: [server.listeners.plain] })
+  try {
+    await producer.send({ messages: sent, acks: ProduceAcks.ALL })
+  } finally {
+    await producer.close()
+  }
+}
+
+async function withAdmin(server: KafkaServer, use: (admin: Admin) => Promise<unknown>): Promise<void> {
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [server.listeners.plain] })
+  try {
+    await use(admin)
+  } finally {
+    await admin.close()
+  }
+}

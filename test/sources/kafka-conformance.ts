@@ -1,0 +1,31 @@
+// What the Kafka source promises, against any Kafka: probes that pass, probes that fail and say why, and reading on.
+import { after, before, describe } from 'node:test'
+import { kafkaChanges } from './kafka-changes.ts'
+import { kafkaFailures } from './kafka-failures.ts'
+import { kafkaProbes } from './kafka-probes.ts'
+import { kafkaReading } from './kafka-reading.ts'
+import type { KafkaServer } from './kafka-server.ts'
+
+export function kafkaConformance(start: () => Promise<KafkaServer>): void {
+  describe('the Kafka source', () => {
+    let server: KafkaServer | undefined
+    const running = (): KafkaServer => {
+      if (!server) throw new Error('the server has not been started')
+      return server
+    }
+    before(async () => {
+      server = await start()
+    })
+    const stop = async (): Promise<void> => {
+      const stopping = server
+      server = undefined
+      await stopping?.stop()
+    }
+    after(stop)
+    kafkaProbes(running)
+    kafkaFailures(running)
+    kafkaChanges(running)
+    // Last, because it stops the server.
+    kafkaReading(running, stop)
+  })
+}

@@ -1,0 +1,287 @@
+// Probes of a Kafka source that fail: each thing that can be wrong is told apart from all others, and no secret is told.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { describe, it } from 'node:test'
+import { Egress } from '../../src/lib/egress.ts'
+import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
+import { probe, probeFails, strictEgress } from './conformance.ts'
+import type { KafkaServer, KeyPair, Login } from './kafka-server.ts'
+import { deadAddress, jsonRecords, listen, plaintextContext, sourceOf, topicWith } from './kafka-world.ts'
+
+const wrongPassword = 'not-the-password-at-all'
+const resolvesNothing = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
+
+export function kafkaFailures(running: () => KafkaServer): void {
+  describe('a probe that fails', () => {
+    describeCredentials(running)
+    describeTopics(running)
+    describeTls(running)
+    describeWay(running)
+    describeRecords(running)
+  })
+}
+
+function secretsOf({ user, powerlessUser, client, strangeClient }: KafkaServer): string[] {
+  return [user.password, powerlessUser.password, client.key, strangeClient.key, wrongPassword]
+}
+
+function describeCredentials(running: () => KafkaServer): void {
+  const failsWith = async (authentication: KafkaSource['authentication'], login: Login): Promise<void> => {
+    const server = running()
+    const source = sourceOf(server, 'any', { config: { authentication }, secrets: { credentials: { ...login } } })
+    const expected = { step: 'authenticate', code: 'credentials_refused', field: 'credentials' } as const
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.ok(reason.includes(server.listeners.saslTls), reason)
+  }
+
+  for (const authentication of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const) {
+    it(`tells that ${authentication} refused the password`, () =>
+      failsWith(authentication, { username: running().user.username, password: wrongPassword }))
+
+    it(`tells that ${authentication} does not know the user`, () =>
+      failsWith(authentication, { username: 'nobody-knows-me', password: wrongPassword }))
+
+    it(`tells that the listener takes no login with ${authentication}`, async () => {
+      const server = running()
+      const source = sourceOf(server, 'any', { config: { authentication, brokers: server.listeners.tls } })
+      const expected = { step: 'authenticate', code: 'not_set_up', field: 'authentication' } as const
+      await probeFails(source, expected, { secrets: secretsOf(server) })
+    })
+  }
+
+  const mutual = (server: KafkaServer, { cert: certificate, key: privateKey }: KeyPair) =>
+    sourceOf(server, 'any', {
+      config: { authentication: 'MUTUAL_TLS', brokers: server.listeners.mutualTls },
+      secrets: { credentials: { certificate, privateKey } },
+    })
+
+  it('tells that the client certificate is refused', async () => {
+    const server = running()
+    const expected = { step: 'authenticate', code: 'credentials_refused', field: 'credentials' } as const
+    await probeFails(mutual(server, server.strangeClient), expected, { secrets: secretsOf(server) })
+  })
+
+  it('tells that the key is not that of the client certificate', async () => {
+    const server = running()
+    const source = mutual(server, { cert: server.client.cert, key: server.strangeClient.key })
+    const expected = { step: 'tls', code: 'credentials_refused', field: 'credentials' } as const
+    await probeFails(source, expected, { secrets: secretsOf(server) })
+  })
+
+  it('tells that a client certificate is wanted', async () => {
+    const server = running()
+    const source = sourceOf(server, 'any', { config: { brokers: server.listeners.mutualTls } })
+    const expected = { step: 'authenticate', code: 'credentials_refused', field: 'authentication' } as const
+    await probeFails(source, expected, { secrets: secretsOf(server) })
+  })
+}
+
+function describeTopics(running: () => KafkaServer): void {
+  it('names the topic that does not exist', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(1))
+    const source = sourceOf(server, `${topic},no-such-topic`)
+    const expected = { step: 'describe', code: 'not_found', field: 'topics' } as const
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.match(reason, /"no-such-topic"/)
+    // And has not made one by asking.
+    await probeFails(source, expected, { secrets: [] })
+  })
+
+  it('names the topic that the user may not see', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(1))
+    const source = sourceOf(server, topic, { secrets: { credentials: { ...server.powerlessUser } } })
+    const expected = { step: 'describe', code: 'permission_missing', field: 'topics' } as const
+    const { reason, remedy } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.ok(reason.includes(`"${topic}"`), reason)
+    assert.match(remedy, /Describe and Read/)
+  })
+}
+
+function describeTls(running: () => KafkaServer): void {
+  const failsWith = async (
+    config: Partial<KafkaSource>,
+    code: 'certificate_expired' | 'certificate_of_other_host' | 'certificate_untrusted',
+    field: 'brokers' | 'caCertificate',
+    caCertificate?: string | null,
+  ): Promise<void> => {
+    const server = running()
+    const parts = { config, ...(caCertificate === undefined ? {} : { caCertificate }) }
+    // Also where plaintext would be allowed: a bad certificate is no reason to do without.
+    for (const context of [undefined, plaintextContext]) {
+      const source = sourceOf(server, 'any', { ...parts, ...(context ? { context } : {}) })
+      await probeFails(source, { step: 'tls', code, field }, { secrets: secretsOf(server) })
+    }
+  }
+
+  it('tells that the certificate of the broker has expired', () =>
+    failsWith({ brokers: running().listeners.expired }, 'certificate_expired', 'brokers'))
+
+  it('tells that the certificate of the broker is of another host', () =>
+    failsWith({ brokers: running().listeners.otherHost }, 'certificate_of_other_host', 'brokers'))
+
+  it('tells that nobody trusted has signed the certificate of the broker', () =>
+    failsWith({}, 'certificate_untrusted', 'caCertificate', null))
+
+  it('tells that caCertificate cannot be read', () =>
+    failsWith(
+      {},
+      'certificate_untrusted',
+      'caCertificate',
+      '-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n',
+    ))
+
+  it('tells that the broker speaks no TLS, and sends it no password', async () => {
+    const server = running()
+    const source = sourceOf(server, 'any', { config: { brokers: server.listeners.saslPlain } })
+    const expected = { step: 'tls', code: 'tls_refused', field: 'brokers' } as const
+    const { remedy } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.match(remedy, /PENSTOCK_ALLOW_PLAINTEXT=true/)
+  })
+
+  it('never does without TLS where the client certificate is the login', async () => {
+    const server = running()
+    const { cert: certificate, key: privateKey } = server.client
+    const source = sourceOf(server, 'any', {
+      config: { authentication: 'MUTUAL_TLS', brokers: server.listeners.plain },
+      secrets: { credentials: { certificate, privateKey } },
+      context: plaintextContext,
+    })
+    await probeFails(source, { step: 'tls', code: 'tls_refused' }, { secrets: secretsOf(server) })
+  })
+}
+
+function describeWay(running: () => KafkaServer): void {
+  it('tells that nothing listens on the port', async () => {
+    const server = running()
+    const brokers = await deadAddress()
+    const source = sourceOf(server, 'any', { config: { brokers } })
+    const expected = { step: 'connect', code: 'connection_refused', field: 'brokers' } as const
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.ok(reason.includes(brokers), reason)
+  })
+
+  it('tells how many brokers were tried, and what is wrong with the first', async () => {
+    const server = running()
+    const brokers = [await deadAddress(), await deadAddress(), await deadAddress()]
+    const source = sourceOf(server, 'any', { config: { brokers: brokers.join(',') } })
+    const expected = { step: 'connect', code: 'connection_refused', field: 'brokers' } as const
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    assert.ok(reason.includes(brokers[0]!), reason)
+    assert.match(reason, /\b3 brokers\b/)
+  })
+
+  it('tells that the host name does not resolve', async () => {
+    const server = running()
+    const source = sourceOf(server, 'any', { config: { brokers: 'kafka.example:9093' } })
+    const expected = { step: 'connect', code: 'host_unknown', field: 'brokers' } as const
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server), egress: resolvesNothing })
+    assert.match(reason, /kafka\.example:9093/)
+  })
+
+  it('is denied what the egress denies', async () => {
+    const server = running()
+    const expected = { step: 'connect', code: 'address_denied', field: 'brokers' } as const
+    await probeFails(sourceOf(server, 'any'), expected, { secrets: secretsOf(server), egress: strictEgress })
+  })
+
+  it('tells that the host never answers, and ends in time', async () => {
+    const server = running()
+    const silent = await listen(() => undefined)
+    try {
+      for (const context of [undefined, plaintextContext]) {
+        const source = sourceOf(server, 'any', {
+          config: { brokers: silent.address },
+          ...(context ? { context } : {}),
+        })
+        const startedAtMs = performance.now()
+        const options = { secrets: secretsOf(server), timeoutMs: 300 }
+        await probeFails(source, { step: 'connect', code: 'timed_out', field: 'brokers' }, options)
+        const tookMs = performance.now() - startedAtMs
+        assert.ok(tookMs < 900, `${tookMs} ms`)
+      }
+    } finally {
+      await silent.stop()
+    }
+  })
+
+  it('tells that an HTTP server is no Kafka', async () => {
+    const server = running()
+    const http = createServer((_request, response) => response.end('hello'))
+    const listener = await listen((socket) => http.emit('connection', socket))
+    try {
+      const config = { brokers: listener.address }
+      const secrets = secretsOf(server)
+      await probeFails(sourceOf(server, 'any', { config }), { step: 'tls', code: 'tls_refused' }, { secrets })
+      const unsecured = sourceOf(server, 'any', { config, context: plaintextContext })
+      const expected = { step: 'connect', code: 'protocol_mismatch', field: 'brokers' } as const
+      await probeFails(unsecured, expected, { secrets })
+    } finally {
+      http.closeAllConnections()
+      await listener.stop()
+    }
+  })
+
+  it('goes nowhere that the brokers send it to and the egress denies', async (test) => {
+    const server = running()
+    if (!server.advertise) return test.skip('this server advertises what it has been started with')
+    const topic = await topicWith(server, jsonRecords(1))
+    try {
+      for (const host of ['169.254.169.254', '0x7f.1', 'not a host <b>']) {
+        server.advertise(host)
+        const expected = { step: 'connect', code: 'address_denied', field: 'brokers' } as const
+        const failure = await probeFails(sourceOf(server, topic), expected, { secrets: secretsOf(server) })
+        assert.match(failure.reason, /advertised by the brokers|the brokers advertise/)
+        assert.match(failure.remedy, /advertised\.listeners/)
+        assert.equal(failure.reason.includes(host), host === '169.254.169.254')
+      }
+    } finally {
+      server.advertise('127.0.0.1')
+    }
+  })
+
+  it('ends when it is told to, at any moment', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(10))
+    for (const afterMs of [0, 1, 3, 5, 10, 20]) {
+      const source = sourceOf(server, topic, { config: { authentication: 'SCRAM-SHA-512' } })
+      // On a quick machine the last of them may come too late to fail.
+      await probe(source, { timeoutMs: afterMs }).catch((error) => {
+        assert.equal(error.code, 'timed_out', error.stack)
+      })
+    }
+  })
+}
+
+function describeRecords(running: () => KafkaServer): void {
+  const failsWith = async (format: KafkaSource['format'], value: string): Promise<void> => {
+    const server = running()
+    const values = ['{"id":1}', '{"id":2}', value].map((text) => ({ partition: 0, value: Buffer.from(text) }))
+    const topic = await topicWith(server, format === 'JSONEachRow' ? values : values.slice(2))
+    const expected = { step: 'decode', code: 'undecodable', field: 'format' } as const
+    const source = sourceOf(server, topic, { config: { format } })
+    const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
+    const offset = format === 'JSONEachRow' ? 2 : 0
+    assert.ok(reason.includes(`offset ${offset} in partition 0 of the topic "${topic}"`), reason)
+  }
+
+  it('tells which record is not JSON', () => failsWith('JSONEachRow', '<order id="3"/>'))
+
+  it('tells which record is not Avro', () => failsWith('Avro', '{"id":3}'))
+
+  it('tells that a format needs a schema registry', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(1))
+    const source = sourceOf(server, topic, { config: { format: 'Protobuf' } })
+    await probeFails(source, { step: 'decode', code: 'not_set_up' }, { secrets: secretsOf(server) })
+  })
+
+  it('tells that the schema registry cannot be reached', async () => {
+    const server = running()
+    const topic = await topicWith(server, [{ partition: 0, value: Buffer.from([0, 0, 0, 0, 1, 2]) }])
+    const schemaRegistry = { url: `https://${await deadAddress()}` }
+    const source = sourceOf(server, topic, { config: { format: 'AvroConfluent', schemaRegistry } })
+    await probeFails(source, { step: 'decode', code: 'connection_refused' }, { secrets: secretsOf(server) })
+  })
+}

@@ -1,0 +1,259 @@
+// Probes of a Kafka source that pass: every way to log in, every compression, every format, every place to begin.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import avro from 'avsc'
+import protobuf from 'protobufjs'
+import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
+import { type Certificates, makeCertificates } from './certificates.ts'
+import { probe } from './conformance.ts'
+import type { KafkaCompression, KafkaServer } from './kafka-server.ts'
+import { deadAddress, jsonRecords, numbers, plaintextContext, sourceOf, strictContext, topicWith } from './kafka-world.ts'
+import { type SchemaRegistryServer, startSchemaRegistry } from './schema-registry-server.ts'
+
+const healthyMs = 1_000
+const steps = ['connect', 'tls', 'authenticate', 'describe', 'read', 'decode']
+
+export function kafkaProbes(running: () => KafkaServer): void {
+  describe('a probe that passes', () => {
+    for (const authentication of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const) {
+      it(`logs in with ${authentication} over TLS, within a second`, async () => {
+        const server = running()
+        const topic = await topicWith(server, jsonRecords(5))
+        const probed = await probe(sourceOf(server, topic, { config: { authentication } }))
+        assert.deepEqual(probed.steps, steps)
+        assert.deepEqual(namesOf(probed.samples[0]?.rows), [0, 1, 2, 3, 4])
+        assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
+      })
+
+      it(`logs in with ${authentication} without TLS when the operator allows that`, async () => {
+        const server = running()
+        const topic = await topicWith(server, jsonRecords(3))
+        const config = { authentication, brokers: server.listeners.saslPlain }
+        const probed = await probe(sourceOf(server, topic, { config, context: plaintextContext }))
+        assert.deepEqual(
+          probed.steps,
+          steps.filter((step) => step !== 'tls'),
+        )
+        assert.equal(probed.samples[0]?.rows.length, 3)
+      })
+    }
+
+    it('shows a client certificate in place of a login', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(5))
+      const { cert: certificate, key: privateKey } = server.client
+      const probed = await probe(
+        sourceOf(server, topic, {
+          config: { authentication: 'MUTUAL_TLS', brokers: server.listeners.mutualTls },
+          secrets: { credentials: { certificate, privateKey } },
+        }),
+      )
+      assert.deepEqual(probed.steps, steps)
+      assert.equal(probed.samples[0]?.rows.length, 5)
+      assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
+    })
+
+    it('uses TLS wherever it is offered, also when it could do without', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(1))
+      assert.deepEqual((await probe(sourceOf(server, topic, { context: plaintextContext }))).steps, steps)
+    })
+
+    it('trusts the authorities of the operator when the source names none', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(2))
+      const context = { ...strictContext, caCertificates: server.ca }
+      const { samples } = await probe(sourceOf(server, topic, { caCertificate: null, context }))
+      assert.equal(samples[0]?.rows.length, 2)
+    })
+
+    it('takes the next broker when the first is not there', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(2))
+      const brokers = `${await deadAddress()},${server.listeners.saslTls}`
+      const probed = await probe(sourceOf(server, topic, { config: { brokers } }))
+      assert.deepEqual(probed.steps, steps)
+      assert.equal(probed.samples[0]?.rows.length, 2)
+    })
+
+    describeRecords(running)
+    describeFormats(running)
+  })
+}
+
+function describeRecords(running: () => KafkaServer): void {
+  for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd'] satisfies KafkaCompression[]) {
+    it(`reads records with the compression ${compression}`, async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      await server.produce(topic, jsonRecords(50), compression)
+      const { samples } = await probe(sourceOf(server, topic))
+      assert.deepEqual(namesOf(samples[0]?.rows), numbers(0, 50))
+    })
+  }
+
+  it('takes records of all partitions of all topics, and no more than it is asked for', async () => {
+    const server = running()
+    const first = await topicWith(server, jsonRecords(300, 3), 3)
+    const second = await topicWith(server, jsonRecords(10, 1, 1_000))
+    const { samples } = await probe(sourceOf(server, `${first},${second}`), { maxRecords: 40 })
+    const ids = namesOf(samples[0]?.rows)
+    assert.equal(ids.length, 40)
+    assert.deepEqual(new Set(ids.filter((id) => id < 1_000).map((id) => id % 3)), new Set([0, 1, 2]))
+    assert.deepEqual(
+      ids.filter((id) => id >= 1_000).toSorted((a, b) => a - b),
+      numbers(1_000, 1_010),
+    )
+  })
+
+  it('tells the fields of the records', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(3))
+    const { samples } = await probe(sourceOf(server, topic))
+    assert.deepEqual(samples[0]?.fields, [
+      { name: 'id', type: 'Int64', isOptional: false },
+      { name: 'name', type: 'String', isOptional: false },
+    ])
+  })
+
+  it('begins with the newest records when the source begins with the latest', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(200))
+    const config = { offset: { strategy: 'from_latest' as const } }
+    const { samples } = await probe(sourceOf(server, topic, { config }), { maxRecords: 20 })
+    assert.deepEqual(namesOf(samples[0]?.rows), numbers(180, 200))
+  })
+
+  it('begins with the first record of the moment that the source says', async () => {
+    const server = running()
+    const records = jsonRecords(30).map((record, index) => ({ ...record, timestampMs: minute(index) }))
+    const topic = await topicWith(server, [])
+    for (const record of records) await server.produce(topic, [record])
+    const timestamp = new Date(minute(20)).toISOString().slice(0, 16)
+    const config = { offset: { strategy: 'from_timestamp' as const, timestamp } }
+    const { samples } = await probe(sourceOf(server, topic, { config }))
+    assert.deepEqual(namesOf(samples[0]?.rows), numbers(20, 30))
+  })
+
+  it('is empty when no record is younger than the moment that the source says', async () => {
+    const server = running()
+    const topic = await topicWith(server, jsonRecords(3))
+    const config = { offset: { strategy: 'from_timestamp' as const, timestamp: '2199-01-01T00:00' } }
+    assert.deepEqual((await probe(sourceOf(server, topic, { config }))).samples, [{ rows: [], fields: [] }])
+  })
+
+  it('is empty for a topic without records', async () => {
+    const server = running()
+    const topic = await topicWith(server, [], 3)
+    const probed = await probe(sourceOf(server, topic))
+    assert.deepEqual(probed.samples, [{ rows: [], fields: [] }])
+    assert.deepEqual(probed.steps, steps)
+    assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
+  })
+}
+
+/** Minutes in the recent past: a broker may refuse times that are too old. */
+function minute(index: number): number {
+  return Math.floor(Date.now() / 60_000) * 60_000 + (index - 60) * 60_000
+}
+
+function namesOf(rows: Record<string, unknown>[] | undefined): number[] {
+  return (rows ?? []).map(({ id, name }) => {
+    assert.equal(name, `name ${id}`)
+    return Number(id)
+  })
+}
+
+const schema = {
+  type: 'record',
+  name: 'Order',
+  fields: [
+    { name: 'id', type: 'long' },
+    { name: 'name', type: 'string' },
+  ],
+} as const
+const proto = 'syntax = "proto3"; package shop; message Order { int64 id = 1; string name = 2; }'
+const rows = [
+  { id: 1, name: 'name 1' },
+  { id: 2, name: 'name 2' },
+]
+
+function describeFormats(running: () => KafkaServer): void {
+  describe('with a schema registry', () => {
+    const credentials = { username: 'registrar', password: 'registrar-secret' }
+    let certificates: Certificates
+    let registry: SchemaRegistryServer
+    before(async () => {
+      certificates = await makeCertificates()
+      registry = await startSchemaRegistry({ credentials, certificate: certificates.server })
+    })
+    after(() => registry.stop())
+
+    const sampleOf = async (format: KafkaSource['format'], values: Buffer[]) => {
+      const server = running()
+      const topic = await topicWith(
+        server,
+        values.map((value) => ({ partition: 0, value })),
+      )
+      const schemaRegistry = { url: registry.url, authentication: 'PLAIN' as const, caCertificate: certificates.ca }
+      const { samples } = await probe(
+        sourceOf(server, topic, {
+          config: { format, schemaRegistry },
+          secrets: { credentials: { ...server.user }, schemaRegistry: { ...credentials } },
+        }),
+      )
+      return samples[0]
+    }
+
+    it('decodes AvroConfluent', async () => {
+      const type = avro.Type.forSchema(structuredClone(schema) as never)
+      const id = registry.register(JSON.stringify(schema))
+      const sample = await sampleOf(
+        'AvroConfluent',
+        rows.map((row) => Buffer.concat([registered(id), type.toBuffer(row)])),
+      )
+      assert.deepEqual(namesOf(sample?.rows), [1, 2])
+      assert.deepEqual(
+        sample?.fields.map(({ name, type }) => `${name} ${type}`),
+        ['id Int64', 'name String'],
+      )
+    })
+
+    it('decodes Protobuf', async () => {
+      const type = protobuf.parse(proto).root.lookupType('shop.Order')
+      const id = registry.register(proto, 'PROTOBUF')
+      const onlyMessage = Buffer.from([0])
+      const sample = await sampleOf(
+        'Protobuf',
+        rows.map((row) => Buffer.concat([registered(id), onlyMessage, type.encode(row).finish()])),
+      )
+      assert.deepEqual(namesOf(sample?.rows), [1, 2])
+    })
+  })
+
+  it('decodes Avro, whose records bring their schema', async () => {
+    const server = running()
+    const values = await Promise.all(rows.map((row) => avroFile(row)))
+    const topic = await topicWith(
+      server,
+      values.map((value) => ({ partition: 0, value })),
+    )
+    const { samples } = await probe(sourceOf(server, topic, { config: { format: 'Avro' } }))
+    assert.deepEqual(namesOf(samples[0]?.rows), [1, 2])
+  })
+}
+
+/** What stands before a value whose schema is in a registry. */
+function registered(id: number): Buffer {
+  const head = Buffer.alloc(5)
+  head.writeInt32BE(id, 1)
+  return head
+}
+
+async function avroFile(row: object): Promise<Buffer> {
+  const encoder = new avro.streams.BlockEncoder(structuredClone(schema) as never)
+  encoder.end(row)
+  const chunks: Buffer[] = []
+  for await (const chunk of encoder) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

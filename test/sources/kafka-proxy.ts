@@ -1,0 +1,102 @@
+// Stands between a client and a listener of Kafka without TLS, and changes what is answered: an older broker, a leader that has
+// moved, a broker that breaks off or talks nonsense.
+import { connect } from 'node:net'
+import { type Listener, listen } from './kafka-world.ts'
+
+export interface Exchange {
+  apiKey: number
+  apiVersion: number
+  /** How many requests of this kind came before, on all connections. */
+  count: number
+  /** The answer, from its correlation id on. */
+  answer: Buffer
+}
+
+/** Gives the answer, another one, or undefined to break off. */
+export type Alter = (exchange: Exchange) => Buffer | undefined
+
+export interface KafkaProxy extends Listener {
+  /** Connections that spoke Kafka. */
+  connectionCount(): number
+}
+
+/** What is advertised is changed to the proxy itself. */
+export async function startKafkaProxy(target: string, alter: Alter): Promise<KafkaProxy> {
+  const [host, port] = target.split(':')
+  const counts = new Map<number, number>()
+  let connectionCount = 0
+  const listener = await listen((client) => {
+    const asked = new Map<number, { apiKey: number; apiVersion: number; count: number }>()
+    const upstream = connect(Number(port), host)
+    const end = (): void => {
+      client.destroy()
+      upstream.destroy()
+    }
+    for (const socket of [client, upstream]) socket.on('error', end).on('close', end)
+    client.on(
+      'data',
+      splitFrames((request) => {
+        const apiKey = request.readInt16BE(0)
+        const count = counts.get(apiKey) ?? 0
+        counts.set(apiKey, count + 1)
+        if (asked.size === 0) connectionCount++
+        asked.set(request.readInt32BE(4), { apiKey, apiVersion: request.readInt16BE(2), count })
+        upstream.write(frame(request))
+      }, end),
+    )
+    upstream.on(
+      'data',
+      splitFrames((answer) => {
+        const request = asked.get(answer.readInt32BE(0))
+        const altered = request && alter({ ...request, answer: redirect(answer, Number(port), proxyPort()) })
+        if (altered) client.write(frame(altered))
+        else end()
+      }, end),
+    )
+  })
+  const proxyPort = (): number => Number(listener.address.split(':')[1])
+  return { ...listener, connectionCount: () => connectionCount }
+}
+
+function frame(body: Buffer): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(body.length)
+  return Buffer.concat([length, body])
+}
+
+/** A port stands after its host, as four bytes. */
+function redirect(answer: Buffer, from: number, to: number): Buffer {
+  const host = Buffer.from('127.0.0.1')
+  const redirected = Buffer.from(answer)
+  for (let at = redirected.indexOf(host); at >= 0; at = redirected.indexOf(host, at + 1)) {
+    const portAt = at + host.length
+    if (portAt + 4 <= redirected.length && redirected.readInt32BE(portAt) === from) redirected.writeInt32BE(to, portAt)
+  }
+  return redirected
+}
+
+/** Ends at what is no request, such as the beginning of TLS. */
+function splitFrames(take: (body: Buffer) => void, end: () => void): (chunk: Buffer) => void {
+  let bytes = Buffer.alloc(0)
+  return (chunk) => {
+    bytes = Buffer.concat([bytes, chunk])
+    while (bytes.length >= 4) {
+      const length = bytes.readInt32BE(0)
+      if (length < 0 || length > 10_000_000) return end()
+      if (bytes.length < 4 + length) return
+      take(bytes.subarray(4, 4 + length))
+      bytes = bytes.subarray(4 + length)
+    }
+  }
+}
+
+/** An ApiVersions answer of a broker that speaks nothing newer than these versions, by the key of the request. */
+export function withOlderVersions(answer: Buffer, newest: Record<number, number>): Buffer {
+  const older = Buffer.from(answer)
+  const count = older.readInt32BE(6)
+  for (let at = 10; at < 10 + count * 6; at += 6) {
+    const limit = newest[older.readInt16BE(at)]
+    if (limit !== undefined) older.writeInt16BE(Math.min(limit, older.readInt16BE(at + 4)), at + 4)
+  }
+  return older
+}

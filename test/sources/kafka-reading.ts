@@ -1,0 +1,197 @@
+// Reading on from a Kafka: everything exactly once and without a gap, from where it was left, within the limits.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Batch, NotConnected, type Positions, type ReadableSource } from '../../src/sources/source.ts'
+import { assertGapless, loopbackEgress, readAll } from './conformance.ts'
+import type { KafkaServer } from './kafka-server.ts'
+import { idsOf, jsonRecords, numbers, readIds, sorted, sourceOf, topicWith, withReader } from './kafka-world.ts'
+
+const limits = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
+
+export function kafkaReading(running: () => KafkaServer, stop: () => Promise<void>): void {
+  describe('reading', () => {
+    it('gives every record of every partition once, in order and without a gap', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(3_000, 3), 3)
+      const other = await topicWith(server, jsonRecords(100, 1, 3_000))
+      const { batches, ended } = await readAll(sourceOf(server, `${topic},${other}`), {})
+      assertGapless(batches)
+      assert.equal(ended, false)
+      for (const partition of new Set(batches.map((batch) => batch.partition))) {
+        const ids = idsOf(batches.filter((batch) => batch.partition === partition))
+        assert.deepEqual(
+          ids,
+          ids.toSorted((a, b) => a - b),
+        )
+      }
+      assert.deepEqual(sorted(idsOf(batches)), numbers(0, 3_100))
+    })
+
+    it('tells where a record comes from', async () => {
+      const server = running()
+      const timestampMs = Date.now() - 60_000
+      const topic = await topicWith(server, [{ partition: 1, key: 'a key', value: Buffer.from('{}'), timestampMs }], 2)
+      const { batches } = await readAll(sourceOf(server, topic), {})
+      const [record] = batches.flatMap((batch) => batch.records ?? [])
+      assert.deepEqual(record?.meta, {
+        _topic: topic,
+        _partition: 1,
+        _offset: 0,
+        _timestamp: new Date(timestampMs),
+        _key: Buffer.from('a key'),
+        _headers: {},
+      })
+    })
+
+    it('goes on where it was left, after every batch', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(40, 2), 2)
+      const source = sourceOf(server, topic)
+      const batches: Batch[] = []
+      let positions: Positions = {}
+      for (;;) {
+        const read = await withReader(source, positions, (reader) =>
+          reader.read({ ...limits, maxRecords: 7, signal: AbortSignal.timeout(10_000) }),
+        )
+        if (read.length === 0) break
+        batches.push(...read)
+        positions = { ...positions, ...Object.fromEntries(read.map(({ partition, next }) => [partition, next])) }
+      }
+      assertGapless(batches)
+      assert.deepEqual(sorted(idsOf(batches)), numbers(0, 40))
+      assert.deepEqual(positions, { [`${topic}/0`]: '20', [`${topic}/1`]: '20' })
+    })
+
+    for (const [what, small] of [
+      ['records', { maxRecords: 3 }],
+      ['bytes', { maxBytes: 100 }],
+    ] as const) {
+      it(`gives no more ${what} at once than it is asked for`, async () => {
+        const server = running()
+        const topic = await topicWith(server, jsonRecords(60, 3), 3)
+        const { batches } = await readAll(sourceOf(server, topic), {}, small)
+        assertGapless(batches)
+        assert.deepEqual(sorted(idsOf(batches)), numbers(0, 60))
+        assert.ok(batches.length >= 60 / 3, `${batches.length} batches`)
+        for (const { records = [] } of batches) {
+          const sizeBytes = records.reduce((sum, { value }) => sum + value.length, 0)
+          assert.ok(what === 'records' ? records.length <= 3 : sizeBytes <= 100)
+        }
+      })
+    }
+
+    it('gives a record alone that is larger than the limit', async () => {
+      const server = running()
+      const large = { partition: 0, value: Buffer.from(JSON.stringify({ id: 1, text: 'x'.repeat(5_000) })) }
+      const topic = await topicWith(server, [...jsonRecords(1), large, ...jsonRecords(1, 1, 2)])
+      const { batches } = await readAll(sourceOf(server, topic), {}, { maxBytes: 1_000 })
+      assertGapless(batches)
+      assert.deepEqual(idsOf(batches), [0, 1, 2])
+      const ofLarge = batches.find((batch) => idsOf([batch]).includes(1))
+      assert.equal(ofLarge?.records?.length, 1)
+    })
+
+    it('gives each partition its turn', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(90, 3), 3)
+      await withReader(sourceOf(server, topic), {}, async (reader) => {
+        const turns: string[] = []
+        while (turns.length < 6) {
+          const read = await reader.read({ ...limits, maxRecords: 2, signal: AbortSignal.timeout(10_000) })
+          turns.push(...read.map(({ partition }) => partition))
+        }
+        assert.equal(new Set(turns.slice(0, 3)).size, 3, turns.join(' '))
+      })
+    })
+
+    it('waits for records, and gives them when they come', async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      await withReader(sourceOf(server, topic), {}, async (reader) => {
+        const signal = AbortSignal.timeout(10_000)
+        assert.deepEqual(await reader.read({ ...limits, waitMs: 50, signal }), [])
+        const reading = reader.read({ ...limits, waitMs: 9_000, signal })
+        await server.produce(topic, jsonRecords(2))
+        assert.deepEqual(idsOf(await reading)[0], 0)
+      })
+    })
+
+    it('stops waiting when the signal says so, and loses nothing by that', async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      await withReader(sourceOf(server, topic), {}, async (reader) => {
+        const startedAtMs = performance.now()
+        assert.deepEqual(await reader.read({ ...limits, waitMs: 20_000, signal: AbortSignal.timeout(100) }), [])
+        assert.ok(performance.now() - startedAtMs < 2_000)
+        await server.produce(topic, jsonRecords(3))
+        assert.deepEqual(await readIds(reader, 3), [0, 1, 2])
+      })
+    })
+
+    it('begins at the end when the source begins with the latest, and remembers where that was', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(5))
+      const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
+      const started = await withReader(source, {}, (reader) =>
+        reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
+      )
+      assert.deepEqual(started, [{ partition: `${topic}/0`, from: '5', next: '5', records: [] }])
+      await server.produce(topic, jsonRecords(2, 1, 5))
+      const { batches } = await readAll(source, { [`${topic}/0`]: '5' })
+      assert.deepEqual(idsOf(batches), [5, 6])
+    })
+
+    it('tells that records were deleted before they were read, or that the topic is another one', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(5))
+      await withReader(sourceOf(server, topic), { [`${topic}/0`]: '100' }, async (reader) => {
+        const reading = readIds(reader, 1)
+        await assert.rejects(reading, { name: 'ProbeFailure', step: 'read', code: 'not_found', field: 'topics' })
+      })
+    })
+
+    it('tells the brokers how far it is, for whoever looks at the group', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(10, 2), 2)
+      const consumerGroup = `group-of-${topic}`
+      const positions = { [`${topic}/0`]: '3', [`${topic}/1`]: '5' }
+      await withReader(sourceOf(server, topic, { config: { consumerGroup } }), {}, async (reader) => {
+        await reader.acknowledge({ [`${topic}/0`]: '2' })
+        await reader.acknowledge(positions)
+      })
+      assert.deepEqual(await server.committedOffsets(consumerGroup), { [`${topic}/0`]: 3, [`${topic}/1`]: 5 })
+    })
+
+    it('rejects with what only the user can mend', async () => {
+      const server = running()
+      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+      const topic = await topicWith(server, [])
+      const failing: [ReadableSource, string][] = [
+        [sourceOf(server, 'no-such-topic'), 'not_found'],
+        [sourceOf(server, topic, { secrets: { credentials: { ...server.powerlessUser } } }), 'permission_missing'],
+        [
+          sourceOf(server, topic, { secrets: { credentials: { username: 'nobody', password: 'no-password' } } }),
+          'credentials_refused',
+        ],
+        [sourceOf(server, topic, { caCertificate: null }), 'certificate_untrusted'],
+      ]
+      for (const [source, code] of failing) {
+        await assert.rejects(source.open({}, surroundings), { name: 'ProbeFailure', code })
+      }
+    })
+
+    it('is not connected any more when the server has stopped', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(1))
+      const source = sourceOf(server, topic)
+      await withReader(source, {}, async (reader) => {
+        assert.deepEqual(await readIds(reader, 1), [0])
+        await stop()
+        await assert.rejects(readIds(reader, 1), NotConnected)
+        await assert.rejects(reader.acknowledge({ [`${topic}/0`]: '1' }), NotConnected)
+      })
+      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+      await assert.rejects(source.open({}, surroundings), NotConnected)
+    })
+  })
+}

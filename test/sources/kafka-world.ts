@@ -1,0 +1,136 @@
+// What the suites of the Kafka source have in common: sources for a server, topics of their own, and records to put in.
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
+import type { SourceSecrets } from '../../src/pipes/pipe-source.ts'
+import { makeKafkaSource } from '../../src/sources/kafka.ts'
+import type { Batch, Positions, ReadableSource, SourceContext, SourceReader } from '../../src/sources/source.ts'
+import { loopbackEgress } from './conformance.ts'
+import type { KafkaRecord, KafkaServer } from './kafka-server.ts'
+
+export const strictContext: SourceContext = {
+  organizationId: '8a0b3b0e-5b1f-4d58-9f0e-1f6c1c2d3e4f',
+  caCertificates: undefined,
+  allowPlaintext: false,
+  awsEndpoints: {},
+}
+export const plaintextContext: SourceContext = { ...strictContext, allowPlaintext: true }
+
+export interface SourceParts {
+  config?: Partial<KafkaSource>
+  secrets?: SourceSecrets
+  context?: SourceContext
+  /** In place of the authority of the server; null for none. */
+  caCertificate?: string | null
+}
+
+/** A good source of the topics, unless the parts say otherwise. */
+export function sourceOf(server: KafkaServer, topics: string, parts: SourceParts = {}): ReadableSource {
+  const { secrets = { credentials: { ...server.user } }, context = strictContext } = parts
+  return makeKafkaSource(configOf(server, topics, parts), secrets, context)
+}
+
+export function configOf(server: KafkaServer, topics: string, parts: SourceParts = {}): KafkaSource {
+  const { caCertificate = server.ca } = parts
+  return {
+    type: 'kafka',
+    authentication: 'PLAIN',
+    brokers: server.listeners.saslTls,
+    topics,
+    format: 'JSONEachRow',
+    consumerGroup: 'penstock-test',
+    offset: { strategy: 'from_beginning' },
+    ...(caCertificate === null ? {} : { caCertificate }),
+    ...parts.config,
+  }
+}
+
+export function jsonRecords(count: number, partitions = 1, from = 0): KafkaRecord[] {
+  return Array.from({ length: count }, (_, index) => ({
+    partition: index % partitions,
+    key: `key-${from + index}`,
+    value: Buffer.from(JSON.stringify({ id: from + index, name: `name ${from + index}` })),
+  }))
+}
+
+/** A new topic with these records. */
+export async function topicWith(server: KafkaServer, records: KafkaRecord[], partitions = 1): Promise<string> {
+  const topic = `topic-${randomUUID()}`
+  await server.createTopic(topic, partitions)
+  if (records.length > 0) await server.produce(topic, records)
+  return topic
+}
+
+/** The ids of the records of all batches. */
+export function idsOf(batches: Batch[]): number[] {
+  const records = batches.flatMap((batch) => batch.records ?? [])
+  return records.map(({ value }) => JSON.parse(Buffer.from(value).toString()).id)
+}
+
+export async function withReader<Result>(
+  source: ReadableSource,
+  positions: Positions,
+  use: (reader: SourceReader) => Promise<Result>,
+): Promise<Result> {
+  const reader = await source.open(positions, { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+  try {
+    return await use(reader)
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Reads until there are that many records. */
+export async function readIds(reader: SourceReader, count: number): Promise<number[]> {
+  const signal = AbortSignal.timeout(10_000)
+  const ids: number[] = []
+  while (ids.length < count && !signal.aborted) {
+    ids.push(...idsOf(await reader.read({ maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 100, signal })))
+  }
+  return ids
+}
+
+export function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index)
+}
+
+export function sorted(ids: number[]): number[] {
+  return ids.toSorted((a, b) => a - b)
+}
+
+export interface Listener {
+  /** host:port. */
+  address: string
+  stop(): Promise<void>
+}
+
+/** Something that listens and is no Kafka. */
+export async function listen(accept: (socket: Socket) => void): Promise<Listener> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    accept(socket)
+  })
+  return { address: await addressOf(server), stop: () => stop(server, sockets) }
+}
+
+async function addressOf(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function stop(server: Server, sockets: Set<Socket>): Promise<void> {
+  for (const socket of sockets) socket.destroy()
+  server.close()
+  await once(server, 'close')
+}
+
+/** An address where nothing listens. */
+export async function deadAddress(): Promise<string> {
+  const listener = await listen(() => undefined)
+  await listener.stop()
+  return listener.address
+}

@@ -1,0 +1,287 @@
+// What every Kinesis source promises, against any Kinesis: kinesalite in `npm test`, others in `npm run test:real`.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
+import { makeKinesisSource } from '../../src/sources/kinesis.ts'
+import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
+import { probe, probeFails, strictEgress } from './conformance.ts'
+import { kinesisReaderConformance } from './kinesis-reader-conformance.ts'
+import type { AccessKey, AssumableRole, KinesisServer, StreamRecord } from './kinesis-server.ts'
+import { withOperator } from './operator.ts'
+
+export interface KinesisUnderTest {
+  server: KinesisServer
+  /** A stream that no other test has. */
+  newStream(shards?: number): Promise<string>
+  source(config: Partial<KinesisSource>, more?: { key?: AccessKey; context?: Partial<SourceContext> }): ReadableSource
+}
+
+export function jsonRecords(count: number, first = 0): StreamRecord[] {
+  return Array.from({ length: count }, (_, index) => ({
+    key: `key-${first + index}`,
+    value: Buffer.from(JSON.stringify({ number: first + index })),
+  }))
+}
+
+/** Runs the suite against what `start` starts. It is stopped at the end. */
+export function kinesisConformance(start: () => Promise<KinesisServer>, { hasReader = true } = {}): void {
+  describe('a Kinesis source', () => {
+    const test = {} as KinesisUnderTest
+    before(async () => {
+      Object.assign(test, underTest(await start()))
+    })
+    after(() => test.server.stop())
+
+    describe('takes a sample', () => samples(test))
+    describe('tells what is wrong', () => failures(test))
+    describe('assumes a role', () => roles(test))
+    if (hasReader) describe('reads', () => kinesisReaderConformance(test))
+  })
+}
+
+function underTest(server: KinesisServer): KinesisUnderTest {
+  let streams = 0
+  return {
+    server,
+    async newStream(shards = 1) {
+      streams += 1
+      const name = `stream_${process.pid}-${streams}`
+      await server.createStream(name, shards)
+      return name
+    },
+    source(config, { key = server.credentials, context } = {}) {
+      const whole: KinesisSource = {
+        authentication: 'IAM_USER',
+        format: 'JSONEachRow',
+        iteratorType: 'TRIM_HORIZON',
+        region: server.region,
+        streamName: 'missing',
+        ...config,
+      }
+      return makeKinesisSource(
+        whole,
+        { accessKey: { accessKeyId: key.accessKeyId, secretKey: key.secretKey } },
+        {
+          organizationId: 'an-organization',
+          caCertificates: server.ca,
+          allowPlaintext: false,
+          awsEndpoints: { kinesis: server.endpoint },
+          ...context,
+        },
+      )
+    },
+  }
+}
+
+const numbersOf = (rows: Record<string, unknown>[] | undefined): number[] =>
+  (rows ?? []).map(({ number }) => Number(number)).toSorted((a, b) => a - b)
+const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
+
+function samples(test: KinesisUnderTest): void {
+  it('of all shards, with every step in its order', async () => {
+    const streamName = await test.newStream(3)
+    await test.server.put(streamName, jsonRecords(30))
+    const { samples, steps } = await probe(test.source({ streamName }))
+    const tls = test.server.ca ? ['tls'] : []
+    assert.deepEqual(steps, ['connect', ...tls, 'authenticate', 'describe', 'read', 'decode'])
+    assert.deepEqual(numbersOf(samples[0]?.rows), range(30))
+    assert.deepEqual(
+      samples[0]?.fields.map(({ name, isOptional }) => ({ name, isOptional })),
+      [{ name: 'number', isOptional: false }],
+    )
+  })
+
+  it('quickly', async () => {
+    const streamName = await test.newStream(2)
+    await test.server.put(streamName, jsonRecords(100))
+    // The first one loads the client of AWS, and another may share the machine with other tests.
+    const durationsMs: number[] = []
+    for (let run = 0; run < 4; run += 1) durationsMs.push((await probe(test.source({ streamName }))).durationMs)
+    assert.ok(Math.min(...durationsMs) < 300, `${durationsMs.join(', ')} ms`)
+  })
+
+  it('of no more records than are asked for', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(10))
+    const { samples } = await probe(test.source({ streamName }), { maxRecords: 3 })
+    assert.deepEqual(numbersOf(samples[0]?.rows), range(3))
+  })
+
+  it('of what came last, for a pipe that begins with LATEST', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(10))
+    const { samples } = await probe(test.source({ streamName, iteratorType: 'LATEST' }), { maxRecords: 4 })
+    assert.deepEqual(numbersOf(samples[0]?.rows), range(4, 6))
+  })
+
+  it('of what came at a time or later', async () => {
+    const streamName = await test.newStream(2)
+    await test.server.put(streamName, jsonRecords(10))
+    await wait(1_100)
+    const timestamp = Math.floor(Date.now() / 1_000)
+    await test.server.put(streamName, jsonRecords(10, 100))
+    const { samples } = await probe(test.source({ streamName, iteratorType: 'AT_TIMESTAMP', timestamp }))
+    assert.deepEqual(numbersOf(samples[0]?.rows), range(10, 100))
+  })
+
+  it('without rows, of a stream that is empty', async () => {
+    const streamName = await test.newStream(2)
+    for (const iteratorType of ['TRIM_HORIZON', 'LATEST'] as const) {
+      const { samples } = await probe(test.source({ streamName, iteratorType }))
+      assert.deepEqual(samples, [{ rows: [], fields: [] }])
+    }
+  })
+
+  it('of records that are compressed, each in its own way', async () => {
+    const streamName = await test.newStream()
+    const [plain, zipped, zstandard] = jsonRecords(3) as [StreamRecord, StreamRecord, StreamRecord]
+    await test.server.put(streamName, [
+      plain,
+      { ...zipped, value: gzipSync(zipped.value) },
+      { ...zstandard, value: zstdCompressSync(zstandard.value) },
+    ])
+    const { samples } = await probe(test.source({ streamName }))
+    assert.deepEqual(numbersOf(samples[0]?.rows), range(3))
+  })
+}
+
+function failures(test: KinesisUnderTest): void {
+  it('a wrong secret', async () => {
+    const { accessKeyId } = test.server.credentials
+    const key = { accessKeyId, secretKey: 'not-the-secret-of-this-key' }
+    await probeFails(
+      test.source({ streamName: await test.newStream() }, { key }),
+      { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' },
+      { secrets: [key.secretKey, accessKeyId] },
+    )
+  })
+
+  it('an access key that nobody knows', async () => {
+    const key = { accessKeyId: 'AKIANOBODYKNOWSTHIS0', secretKey: 'a-secret-without-a-key' }
+    await probeFails(
+      test.source({ streamName: await test.newStream() }, { key }),
+      { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' },
+      { secrets: [key.secretKey, key.accessKeyId] },
+    )
+  })
+
+  it('a permission that is missing', async (t) => {
+    const key = test.server.powerless
+    if (!key) return t.skip('everyone may do everything there')
+    const streamName = await test.newStream()
+    const { remedy } = await probeFails(
+      test.source({ streamName }, { key }),
+      { step: 'describe', code: 'permission_missing', field: 'accessKey' },
+      { secrets: [key.secretKey, key.accessKeyId] },
+    )
+    assert.match(remedy, /kinesis:ListShards/)
+  })
+
+  it('a stream that does not exist', async () => {
+    const { reason, remedy } = await probeFails(
+      test.source({ streamName: 'no-such-stream' }),
+      { step: 'describe', code: 'not_found', field: 'streamName' },
+      { secrets: [test.server.credentials.secretKey] },
+    )
+    assert.ok(reason.includes('"no-such-stream"') && reason.includes(test.server.region))
+    assert.match(remedy, /region/)
+  })
+
+  it('records that are not what the format says', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, [{ key: 'a', value: Buffer.from('neither {json} nor anything') }])
+    for (const format of ['JSONEachRow', 'Avro'] as const) {
+      await probeFails(
+        test.source({ streamName, format }),
+        { step: 'decode', code: 'undecodable', field: 'format' },
+        { secrets: [test.server.credentials.secretKey] },
+      )
+    }
+  })
+
+  it('a record that begins as gzip and goes on as something else', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, [{ key: 'a', value: Buffer.from([0x1f, 0x8b, 1, 2, 3, 4]) }])
+    const { reason } = await probeFails(
+      test.source({ streamName }),
+      { step: 'decode', code: 'undecodable', field: 'format' },
+      { secrets: [test.server.credentials.secretKey] },
+    )
+    assert.match(reason, /gzip/)
+  })
+
+  it('a record that is many in one', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, [{ key: 'a', value: Buffer.from('f3899ac20a0161', 'hex') }])
+    const { remedy } = await probeFails(
+      test.source({ streamName }),
+      { step: 'decode', code: 'undecodable', field: 'format' },
+      { secrets: [test.server.credentials.secretKey] },
+    )
+    assert.match(remedy, /AggregationEnabled/)
+  })
+
+  it('a format that needs a registry, which a Kinesis source does not have', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(1))
+    await probeFails(
+      test.source({ streamName, format: 'AvroConfluent' }),
+      { step: 'decode', code: 'not_set_up', field: 'format' },
+      { secrets: [test.server.credentials.secretKey] },
+    )
+  })
+
+  it('a time that has not come yet', async () => {
+    const streamName = await test.newStream()
+    const timestamp = Math.floor(Date.now() / 1_000) + 3_600
+    await probeFails(
+      test.source({ streamName, iteratorType: 'AT_TIMESTAMP', timestamp }),
+      { step: 'read', code: 'not_set_up', field: 'timestamp' },
+      { secrets: [test.server.credentials.secretKey] },
+    )
+  })
+
+  it('an address that the operator does not allow', async () => {
+    await probeFails(
+      test.source({ streamName: 'any' }),
+      { step: 'connect', code: 'address_denied' },
+      { secrets: [test.server.credentials.secretKey], egress: strictEgress },
+    )
+  })
+}
+
+function roles(test: KinesisUnderTest): void {
+  const sourceOf = (role: AssumableRole, more: { iamRole?: string; organizationId?: string } = {}) => {
+    const { iamRole = role.roleArn, organizationId = role.organizationId } = more
+    const awsEndpoints = { kinesis: test.server.endpoint, sts: role.stsEndpoint }
+    return (streamName: string): ReadableSource =>
+      test.source({ streamName, authentication: 'IAM_ROLE', iamRole }, { context: { organizationId, awsEndpoints } })
+  }
+
+  it('and reads with what it was given', async (t) => {
+    const { role } = test.server
+    if (!role) return t.skip('there are no roles there')
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(5))
+    await withOperator(role.operator, async () => {
+      const { samples } = await probe(sourceOf(role)(streamName))
+      assert.deepEqual(numbersOf(samples[0]?.rows), range(5))
+    })
+  })
+
+  it('only for the organization that the role trusts', async (t) => {
+    const { role } = test.server
+    if (!role) return t.skip('there are no roles there')
+    const streamName = await test.newStream()
+    await withOperator(role.operator, async () => {
+      const { remedy } = await probeFails(
+        sourceOf(role, { organizationId: 'another-organization' })(streamName),
+        { step: 'authenticate', code: 'permission_missing', field: 'iamRole' },
+        { secrets: [role.operator.secretKey, role.operator.accessKeyId] },
+      )
+      assert.match(remedy, /external id another-organization/)
+    })
+  })
+}

@@ -1,0 +1,239 @@
+// What the reader of a Kinesis source promises: everything exactly once, in order within a shard, from where it was left.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { type Batch, NotConnected, type Positions, ProbeFailure, type SourceReader } from '../../src/sources/source.ts'
+import { assertGapless, loopbackEgress, readAll } from './conformance.ts'
+import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
+import { closedPort } from './odd-servers.ts'
+
+const numberOf = (value: Uint8Array): number => JSON.parse(Buffer.from(value).toString()).number
+const numbersOf = (batches: Batch[]): number[] =>
+  batches.flatMap(({ records = [] }) => records.map(({ value }) => numberOf(value)))
+const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
+const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
+const positionsAfter = (batches: Batch[]): Positions =>
+  Object.fromEntries(batches.map(({ partition, next }) => [partition, next]))
+
+/** A shard tells that it has ended with some reads that give nothing. */
+const patient = { waitMs: 700 }
+const movesRecords = 'it moves the records of closed shards'
+const limits = { maxRecords: 100, maxBytes: 1_000_000, waitMs: 100 }
+
+export function kinesisReaderConformance(test: KinesisUnderTest): void {
+  const surroundings = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+
+  it('everything once, of all shards, with what Kinesis says of each record', async () => {
+    const streamName = await test.newStream(3)
+    await test.server.put(streamName, jsonRecords(60))
+    const { batches, ended } = await readAll(test.source({ streamName }), {}, { maxRecords: 7 })
+    assertGapless(batches)
+    assert.equal(ended, false)
+    assert.deepEqual(sorted(numbersOf(batches)), range(60))
+    assert.ok(batches.every(({ records = [] }) => records.length <= 7))
+    assert.ok(new Set(batches.map(({ partition }) => partition)).size > 1)
+    for (const { partition, records = [] } of batches) {
+      for (const { value, meta } of records) {
+        const { _stream, _shard, _sequence, _timestamp, _key } = meta
+        assert.deepEqual(
+          { _stream, _shard, _key },
+          { _stream: streamName, _shard: partition, _key: `key-${numberOf(value)}` },
+        )
+        assert.match(String(_sequence), /^\d+$/)
+        assert.ok(_timestamp instanceof Date && Math.abs(_timestamp.getTime() - Date.now()) < 60_000)
+      }
+    }
+  })
+
+  it('on from where it was left, and the same again from the same position', async () => {
+    const streamName = await test.newStream(2)
+    await test.server.put(streamName, jsonRecords(40))
+    const source = test.source({ streamName })
+    const reader = await source.open({}, surroundings())
+    const first = await reader.read({ ...limits, maxRecords: 15, signal: surroundings().signal })
+    await reader.acknowledge(positionsAfter(first))
+    await reader.close()
+    const { batches: rest } = await readAll(source, positionsAfter(first))
+    assert.deepEqual(sorted(numbersOf([...first, ...rest])), range(40))
+    assertGapless([...first, ...rest])
+    const beginnings = Object.fromEntries(first.map(({ partition, from }) => [partition, from]))
+    const { batches: again } = await readAll(source, beginnings)
+    for (const { partition, records = [] } of first) {
+      const same = again.filter((batch) => batch.partition === partition)
+      assert.deepEqual(
+        numbersOf(same).slice(0, records.length),
+        records.map(({ value }) => numberOf(value)),
+      )
+    }
+  })
+
+  it('no more bytes than it may, but a record that is larger', async () => {
+    const streamName = await test.newStream()
+    const large = JSON.stringify({ number: 3, text: 'x'.repeat(5_000) })
+    await test.server.put(streamName, [
+      ...jsonRecords(3),
+      { key: 'key-3', value: Buffer.from(large) },
+      ...jsonRecords(3, 4),
+    ])
+    const { batches } = await readAll(test.source({ streamName }), {}, { maxBytes: 30 })
+    assert.deepEqual(sorted(numbersOf(batches)), range(7))
+    assertGapless(batches)
+    for (const { records = [] } of batches) {
+      const sizeBytes = records.reduce((sum, { value }) => sum + value.length, 0)
+      assert.ok(sizeBytes <= 30 || records.length === 1)
+    }
+    assert.ok(batches.length >= 5)
+  })
+
+  it('records without their compression', async () => {
+    const streamName = await test.newStream()
+    const broken = Buffer.from([0x1f, 0x8b, 1, 2, 3])
+    await test.server.put(streamName, [
+      { key: 'a', value: gzipSync('{"number":1}') },
+      { key: 'a', value: broken },
+    ])
+    const { batches } = await readAll(test.source({ streamName }), {})
+    const values = batches.flatMap(({ records = [] }) =>
+      records.map(({ value }) => Buffer.from(value).toString('latin1')),
+    )
+    assert.deepEqual(values, ['{"number":1}', broken.toString('latin1')])
+  })
+
+  it('what comes while it waits', async () => {
+    const streamName = await test.newStream()
+    const reader = await test.source({ streamName }).open({}, surroundings())
+    try {
+      const reading = reader.read({ ...limits, waitMs: 5_000, signal: surroundings().signal })
+      await wait(300)
+      await test.server.put(streamName, jsonRecords(1))
+      assert.deepEqual(numbersOf(await reading), [0])
+      assert.deepEqual(await reader.read({ ...limits, signal: surroundings().signal }), [])
+    } finally {
+      await reader.close()
+    }
+  })
+
+  it('with LATEST only what comes after it was opened', async () => {
+    const streamName = await test.newStream(2)
+    await test.server.put(streamName, jsonRecords(10))
+    await wait(20)
+    const reader = await test.source({ streamName, iteratorType: 'LATEST' }).open({}, surroundings())
+    try {
+      await wait(20)
+      await test.server.put(streamName, jsonRecords(10, 100))
+      assert.deepEqual(sorted(numbersOf(await readOn(reader, 10))), range(10, 100))
+    } finally {
+      await reader.close()
+    }
+  })
+
+  it('with a time only what came then or later', async () => {
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(10))
+    await wait(1_100)
+    const timestamp = Math.floor(Date.now() / 1_000)
+    await test.server.put(streamName, jsonRecords(10, 100))
+    const { batches } = await readAll(test.source({ streamName, iteratorType: 'AT_TIMESTAMP', timestamp }), {})
+    assert.deepEqual(numbersOf(batches), range(10, 100))
+  })
+
+  it('shards after those that they were split from', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip(movesRecords)
+    const streamName = await test.newStream()
+    await test.server.put(streamName, jsonRecords(20))
+    const source = test.source({ streamName })
+    const { batches: before } = await readAll(source, {}, { maxRecords: 5 })
+    const [parent = ''] = before.map(({ partition }) => partition)
+    await test.server.split(streamName, parent)
+    await test.server.put(streamName, jsonRecords(20, 20))
+    for (const [positions, expected] of [
+      [{}, range(40)],
+      [{ [parent]: before[1]!.next }, range(30, 10)],
+      [positionsAfter(before), range(20, 20)],
+    ] as [Positions, number[]][]) {
+      const { batches } = await readAll(source, positions, patient)
+      assertGapless(batches)
+      assert.deepEqual(sorted(numbersOf(batches)), expected)
+      assert.equal(new Set(batches.map(({ partition }) => partition)).size, 3)
+      const lastOfParent = batches.findLastIndex(({ partition }) => partition === parent)
+      const firstOfChildren = batches.findIndex(({ partition }) => partition !== parent)
+      assert.ok(lastOfParent < firstOfChildren)
+      const { batches: more } = await readAll(source, positionsAfter(batches), patient)
+      assert.deepEqual(numbersOf(more), [])
+      assert.ok(!more.some(({ partition }) => partition === parent), 'a shard that has ended is not read again')
+    }
+  })
+
+  it('a shard after both that were merged into it', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip(movesRecords)
+    const streamName = await test.newStream(2)
+    await test.server.put(streamName, jsonRecords(20))
+    await test.server.merge(streamName, 'shardId-000000000000', 'shardId-000000000001')
+    await test.server.put(streamName, jsonRecords(20, 20))
+    const { batches } = await readAll(test.source({ streamName }), {}, patient)
+    assert.deepEqual(sorted(numbersOf(batches)), range(40))
+    const merged = batches.findIndex(({ partition }) => partition === 'shardId-000000000002')
+    assert.ok(batches.slice(merged).every(({ partition }) => partition === 'shardId-000000000002'))
+  })
+
+  it('with LATEST also what came out of a shard while nobody read', async () => {
+    const streamName = await test.newStream()
+    const source = test.source({ streamName, iteratorType: 'LATEST' })
+    const reader = await source.open({}, surroundings())
+    await wait(20)
+    await test.server.put(streamName, jsonRecords(5))
+    const seen = await readOn(reader, 5)
+    await reader.close()
+    await test.server.split(streamName, seen[0]!.partition)
+    await test.server.put(streamName, jsonRecords(20, 5))
+    const { batches } = await readAll(source, positionsAfter(seen), patient)
+    assert.deepEqual(sorted(numbersOf(batches)), range(20, 5))
+  })
+
+  it('until it is told to stop', async () => {
+    const streamName = await test.newStream()
+    const reader = await test.source({ streamName }).open({}, surroundings())
+    try {
+      const startedAtMs = performance.now()
+      const signal = AbortSignal.timeout(150)
+      await assert.rejects(reader.read({ ...limits, waitMs: 10_000, signal }))
+      assert.ok(performance.now() - startedAtMs < 1_000)
+    } finally {
+      await reader.close()
+    }
+  })
+
+  it('not with credentials that are refused, nor where nobody listens', async () => {
+    const streamName = await test.newStream()
+    const key = { ...test.server.credentials, secretKey: 'not-the-secret-of-this-key' }
+    await assert.rejects(
+      test.source({ streamName }, { key }).open({}, surroundings()),
+      (error) => error instanceof ProbeFailure && error.code === 'credentials_refused',
+    )
+    const awsEndpoints = { kinesis: `http://127.0.0.1:${await closedPort()}` }
+    const source = test.source({ streamName }, { context: { awsEndpoints } })
+    await assert.rejects(source.open({}, surroundings()), NotConnected)
+  })
+
+  it('no longer, once the stream is out of reach', async () => {
+    const streamName = await test.newStream()
+    const reader = await test.source({ streamName }).open({}, surroundings())
+    try {
+      await test.server.stop()
+      await assert.rejects(reader.read({ ...limits, signal: surroundings().signal }), NotConnected)
+    } finally {
+      await reader.close()
+    }
+  })
+}
+
+async function readOn(reader: SourceReader, count: number): Promise<Batch[]> {
+  const batches: Batch[] = []
+  while (numbersOf(batches).length < count) {
+    const read = await reader.read({ ...limits, waitMs: 3_000, signal: AbortSignal.timeout(10_000) })
+    assert.ok(read.length > 0, 'nothing came')
+    batches.push(...read)
+  }
+  return batches
+}

@@ -1,0 +1,214 @@
+// A Kinesis that tests talk to: kinesalite in this process behind a check of signatures, or another one. What a test asks of it
+// must be true of both.
+import type { Server } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  CreateStreamCommand,
+  DescribeStreamSummaryCommand,
+  KinesisClient,
+  ListShardsCommand,
+  MergeShardsCommand,
+  PutRecordsCommand,
+  SplitShardCommand,
+} from '@aws-sdk/client-kinesis'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { type CheckedKey, startSignatureCheck } from './signature-check.ts'
+import { startSts } from './sts-server.ts'
+
+export interface AccessKey {
+  accessKeyId: string
+  secretKey: string
+}
+
+export interface StreamRecord {
+  key: string
+  value: Uint8Array
+}
+
+/** A role that the operator may assume for one organization, and that may read all streams. */
+export interface AssumableRole {
+  stsEndpoint: string
+  roleArn: string
+  operator: AccessKey
+  organizationId: string
+}
+
+export interface StreamAdministration {
+  /** Resolves when the stream can be used. */
+  createStream(name: string, shards: number): Promise<void>
+  /** Records of one key keep their order. */
+  put(stream: string, records: StreamRecord[]): Promise<void>
+  /** Splits the shard in the middle. */
+  split(stream: string, shard: string): Promise<void>
+  merge(stream: string, shard: string, adjacent: string): Promise<void>
+}
+
+export interface KinesisServer extends StreamAdministration {
+  /** `kinesalite`, or `moto 5.1.0`. */
+  name: string
+  region: string
+  /** `http://127.0.0.1:port`, or `https://…` */
+  endpoint: string
+  /** PEM of the authority that signed its certificate, when it speaks TLS. */
+  ca?: string
+  /** May read all streams. */
+  credentials: AccessKey
+  /** Is known, and may do nothing. */
+  powerless?: AccessKey
+  role?: AssumableRole
+  /** False: the records of a shard that is split or merged go over to what comes out of it. AWS does not do that. */
+  keepsClosedShards?: boolean
+  stop(): Promise<void>
+}
+
+export interface InProcessOptions {
+  /** Speak TLS. */
+  tls?: { ca: string; server: { cert: string; key: string } }
+}
+
+export async function startKinesis({ tls }: InProcessOptions = {}): Promise<KinesisServer> {
+  const region = 'eu-west-1'
+  const credentials = { accessKeyId: 'AKIAREADER0000000000', secretKey: 'reader-secret/+0123456789' }
+  const powerless = { accessKeyId: 'AKIAPOWERLESS0000000', secretKey: 'powerless-secret/+0123456' }
+  const operator = { accessKeyId: 'AKIAOPERATOR00000000', secretKey: 'operator-secret/+01234567' }
+  const role = { roleArn: 'arn:aws:iam::123456789012:role/penstock', operator, organizationId: 'org-of-the-role' }
+  const keys: CheckedKey[] = [
+    { ...credentials, mayRead: true },
+    { ...powerless, mayRead: false },
+  ]
+  const store = await startKinesalite()
+  const door = await startSignatureCheck({
+    service: 'kinesis',
+    region,
+    target: store.url,
+    keys,
+    ...(tls ? { tls: tls.server } : {}),
+  })
+  const sts = await startSts({ roleArn: role.roleArn, externalId: role.organizationId, keys })
+  const operatorKeys = [{ ...operator, mayRead: true }]
+  const stsDoor = await startSignatureCheck({ service: 'sts', region, target: sts.url, keys: operatorKeys })
+  const administration = administer(store.url, region, credentials)
+  return {
+    name: tls ? 'kinesalite with TLS' : 'kinesalite',
+    region,
+    endpoint: door.url,
+    ...(tls ? { ca: tls.ca } : {}),
+    credentials,
+    powerless,
+    role: { ...role, stsEndpoint: stsDoor.url },
+    ...administration,
+    stop: async () => {
+      administration.close()
+      await Promise.all([door.stop(), stsDoor.stop()])
+      await Promise.all([store.stop(), sts.stop()])
+    },
+  }
+}
+
+/** Streams of any Kinesis, through the client of AWS. Close it when done. */
+export function administer(
+  endpoint: string,
+  region: string,
+  { accessKeyId, secretKey }: AccessKey,
+): StreamAdministration & { close(): void } {
+  const client = new KinesisClient({
+    endpoint,
+    region,
+    credentials: { accessKeyId, secretAccessKey: secretKey },
+    // Its own speaks HTTP/2, which the servers of tests do not.
+    requestHandler: new NodeHttpHandler(),
+  })
+  const becomeActive = async (StreamName: string): Promise<void> => {
+    for (;;) {
+      const { StreamDescriptionSummary: summary } = await client.send(new DescribeStreamSummaryCommand({ StreamName }))
+      if (summary?.StreamStatus === 'ACTIVE') return
+      await wait(5)
+    }
+  }
+  return {
+    async createStream(name, shards) {
+      await client.send(new CreateStreamCommand({ StreamName: name, ShardCount: shards }))
+      await becomeActive(name)
+    },
+
+    async put(stream, records) {
+      const entries = records.map(({ key, value }) => ({ PartitionKey: key, Data: value }))
+      for (let first = 0; first < entries.length; first += 500) {
+        const Records = entries.slice(first, first + 500)
+        const { FailedRecordCount } = await client.send(new PutRecordsCommand({ StreamName: stream, Records }))
+        if (FailedRecordCount) throw new Error(`${FailedRecordCount} records were not put`)
+      }
+    },
+
+    async split(stream, shard) {
+      const { Shards = [] } = await client.send(new ListShardsCommand({ StreamName: stream }))
+      const range = Shards.find(({ ShardId }) => ShardId === shard)?.HashKeyRange
+      const middle = (BigInt(range?.StartingHashKey ?? 0) + BigInt(range?.EndingHashKey ?? 0)) / 2n
+      const where = { StreamName: stream, ShardToSplit: shard, NewStartingHashKey: String(middle) }
+      await client.send(new SplitShardCommand(where))
+      await becomeActive(stream)
+    },
+
+    async merge(stream, shard, adjacent) {
+      const where = { StreamName: stream, ShardToMerge: shard, AdjacentShardToMerge: adjacent }
+      await client.send(new MergeShardsCommand(where))
+      await becomeActive(stream)
+    },
+
+    close: () => client.destroy(),
+  }
+}
+
+type Done = (error: unknown, answer?: unknown) => void
+type Store = { getStreamDb(name: string): { createReadStream(range: object): Readable } }
+type Action = (store: Store, data: Record<string, unknown>, done: Done) => void
+
+async function startKinesalite(): Promise<{ url: string; stop(): Promise<void> }> {
+  const require = createRequire(import.meta.url)
+  mendTimestamps(require)
+  const kinesalite = require('kinesalite') as (options: object) => Server
+  const server = kinesalite({ createStreamMs: 0, updateStreamMs: 0, deleteStreamMs: 0, shardLimit: 1_000 })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+let isMended = false
+
+/** Kinesalite never answers when it is asked for a time after which there is no record. Kinesis then means the end. */
+function mendTimestamps(require: NodeJS.Require): void {
+  if (isMended) return
+  isMended = true
+  const path = require.resolve('kinesalite/actions/getShardIterator')
+  const original = require(path) as Action
+  const { shardIxToHex } = require('kinesalite/db') as { shardIxToHex(index: number): string }
+  const mended: Action = (store, data, done) => {
+    const { StreamName, ShardId, ShardIteratorType, Timestamp } = data
+    const seconds = Number(Timestamp)
+    if (ShardIteratorType !== 'AT_TIMESTAMP' || seconds * 1_000 > Date.now()) return original(store, data, done)
+    const shard = Number(String(ShardId).split('-')[1])
+    const range = { gt: shardIxToHex(shard), lt: shardIxToHex(shard + 1) }
+    let hasLater = false
+    store
+      .getStreamDb(String(StreamName))
+      .createReadStream(range)
+      .on('data', ({ value }: { value: { ApproximateArrivalTimestamp: number } }) => {
+        hasLater ||= value.ApproximateArrivalTimestamp >= seconds
+      })
+      .on('error', done)
+      .on('end', () => {
+        original(store, hasLater ? data : { StreamName, ShardId, ShardIteratorType: 'LATEST' }, done)
+      })
+  }
+  const cached = require.cache[path]
+  if (cached) cached.exports = mended
+}

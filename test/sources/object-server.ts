@@ -1,0 +1,103 @@
+// Stores of objects that tests talk to: one in this process, or a real one. What a test asks of them must be true of all.
+import type { AddressInfo } from 'node:net'
+import { buildApp } from 'fauxqs'
+import type { Certificate } from './certificates.ts'
+import { type CheckedKey, startSignatureCheck } from './signature-check.ts'
+
+export interface AccessKeyPair {
+  accessKeyId: string
+  secretKey: string
+}
+
+export interface BucketOptions {
+  /** Everyone may read what is in it, and list it. */
+  isPublic?: boolean
+  /** False: nobody but the owner may list it, even if it is public. */
+  mayBeListed?: boolean
+}
+
+/** Speaks S3, with the bucket in the path. */
+export interface ObjectServer {
+  /** `fauxqs`, or `MinIO RELEASE.…`. */
+  name: string
+  /** `http://127.0.0.1:port`, or `https://…` where it was asked for. */
+  endpoint: string
+  region: string
+  accessKey: AccessKeyPair
+  /** Known to the server, and allowed nothing. */
+  powerless?: AccessKeyPair
+  /** May list every bucket, and read nothing. */
+  onlyLists?: AccessKeyPair
+  /** May read every object, and list nothing. */
+  onlyReads?: AccessKeyPair
+  createBucket(name: string, options?: BucketOptions): Promise<void>
+  put(bucket: string, key: string, bytes: Uint8Array): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Speaks as the blob service of Azure does. */
+export interface AzureServer {
+  /** `Azurite 3.37.0`. */
+  name: string
+  /** With AccountName, AccountKey and BlobEndpoint. */
+  connectionString: string
+  createContainer(name: string): Promise<void>
+  put(container: string, key: string, bytes: Uint8Array): Promise<void>
+  stop(): Promise<void>
+}
+
+const key = (name: string, limits: Partial<CheckedKey> = {}): CheckedKey => ({
+  accessKeyId: `AKIA${name.toUpperCase().padEnd(16, 'X')}`,
+  secretKey: `secret-of-${name}/+${name.length}`,
+  mayRead: true,
+  ...limits,
+})
+
+/** In this process: a store that lets everyone in, behind a door that checks signatures as Amazon does. */
+export async function startObjectServer({ tls }: { tls?: Certificate } = {}): Promise<ObjectServer> {
+  const store = buildApp({ logger: false })
+  await store.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = store.server.address() as AddressInfo
+  const target = `http://127.0.0.1:${port}`
+  const region = 'eu-central-1'
+  const accessKey = key('owner')
+  const powerless = key('powerless', { mayRead: false })
+  const onlyLists = key('lister', { denies: ['s3:GetObject'] })
+  const onlyReads = key('reader', { denies: ['s3:ListBucket'] })
+  const buckets = new Map<string, BucketOptions>()
+  const isPublic = (_method: string, path: string): boolean => {
+    const [, bucket, inBucket] = /^\/([^/?]+)(?:\/([^?]*))?/.exec(path) ?? []
+    const options = buckets.get(bucket ?? '')
+    return options?.isPublic === true && (Boolean(inBucket) || options.mayBeListed !== false)
+  }
+  const keys = [accessKey, powerless, onlyLists, onlyReads]
+  const check = await startSignatureCheck({ service: 's3', region, target, keys, isPublic, ...(tls && { tls }) })
+  const send = async (path: string, body: Uint8Array = new Uint8Array()): Promise<void> => {
+    const headers = { 'content-type': 'application/octet-stream', 'content-length': String(body.length) }
+    const { statusCode, payload } = await store.inject({
+      method: 'PUT',
+      url: path,
+      payload: Buffer.from(body),
+      headers,
+    })
+    if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${payload}`)
+  }
+  return {
+    name: 'fauxqs',
+    endpoint: check.url,
+    region,
+    accessKey,
+    powerless,
+    onlyLists,
+    onlyReads,
+    async createBucket(name, options = {}) {
+      buckets.set(name, options)
+      await send(`/${name}`)
+    },
+    put: (bucket, name, bytes) => send(`/${bucket}/${name.split('/').map(encodeURIComponent).join('/')}`, bytes),
+    async stop() {
+      await check.stop()
+      await store.close()
+    },
+  }
+}

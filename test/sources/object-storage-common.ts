@@ -1,0 +1,243 @@
+// What a source of objects does wherever the objects are.
+import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
+import { it } from 'node:test'
+import type { ObjectStorageSource } from '../../src/pipes/object-storage-source.ts'
+import { type Batch, NotConnected, ProbeFailure, type ReadableSource } from '../../src/sources/source.ts'
+import { assertGapless, loopbackEgress, probe, probeFails, readAll, strictEgress } from './conformance.ts'
+import { asText, jsonLines, sampleObjects } from './object-samples.ts'
+
+/** A store, and how to make sources of what is in it. */
+export interface ObjectWorld {
+  /** Gives its name. */
+  createBucket(): Promise<string>
+  put(bucket: string, key: string, bytes: Uint8Array): Promise<void>
+  makeSource(bucket: string, pattern: string, more?: Partial<ObjectStorageSource>): ReadableSource
+  /** The field that holds the pattern. */
+  patternField: 'url' | 'path'
+  secrets: string[]
+}
+
+const line = (id: number): Uint8Array => Buffer.from(`{"id":${id}}\n`)
+
+async function filled(world: ObjectWorld, keys: string[]): Promise<string> {
+  const bucket = await world.createBucket()
+  const left = keys.entries()
+  const fill = async (): Promise<void> => {
+    for (const [index, key] of left) await world.put(bucket, key, line(index))
+  }
+  await Promise.all(Array.from({ length: 16 }, fill))
+  return bucket
+}
+
+async function idsOf(source: ReadableSource): Promise<unknown[]> {
+  const { samples } = await probe(source)
+  return samples[0]!.rows.map(({ id }) => id)
+}
+
+export function probesObjects(world: () => ObjectWorld): void {
+  it('reads every format and every compression', async () => {
+    const { createBucket, put, makeSource } = world()
+    const bucket = await createBucket()
+    for (const { key, bytes, rows, ...how } of await sampleObjects()) {
+      await put(bucket, key, bytes)
+      const { samples, steps } = await probe(makeSource(bucket, key, how))
+      assert.deepEqual(asText(samples[0]!.rows), rows, key)
+      assert.deepEqual(
+        samples[0]!.fields.map(({ name }) => name),
+        Object.keys(rows[0]!),
+        key,
+      )
+      assert.deepEqual(steps.slice(-3), ['describe', 'read', 'decode'])
+    }
+  })
+
+  it('takes the objects that the pattern takes', async () => {
+    const keys = ['2024/01/a.json', '2024/01/b.json', '2024/02/a.json', '2025/01/deep/a.json', 'other.json']
+    const bucket = await filled(world(), keys)
+    const of = (pattern: string) => idsOf(world().makeSource(bucket, pattern))
+    assert.deepEqual(await of('2024/01/b.json'), [1])
+    assert.deepEqual(await of('2024/01/*.json'), [0, 1])
+    assert.deepEqual(await of('2024/0?/a.json'), [0, 2])
+    assert.deepEqual(await of('2025/**.json'), [3])
+    assert.deepEqual(await of('{other,2024/02/a}.json'), [2, 4])
+    assert.deepEqual(await of('2024/{01..02}/a.json'), [0, 2])
+    assert.deepEqual(await of('2025/'), [3])
+  })
+
+  it('finds keys whatever is in them', async () => {
+    const keys = ['a b+c.json', 'é/😀 &<>"\'.json', 'per%cent/100%25.json', 'plain,=;@$!()~.json']
+    const bucket = await filled(world(), keys)
+    for (const [index, key] of keys.entries()) {
+      const isUrl = world().patternField === 'url'
+      const pattern = isUrl ? key.split('/').map(encodeURIComponent).join('/') : key
+      assert.deepEqual(await idsOf(world().makeSource(bucket, pattern)), [index], key)
+    }
+    assert.equal((await idsOf(world().makeSource(bucket, '**'))).length, 3)
+  })
+
+  it('reads no more rows than it is asked for, and no more than three objects', async () => {
+    const bucket = await filled(world(), ['1', '2', '3', '4'])
+    await world().put(bucket, 'many', Buffer.from('{"id":7}\n'.repeat(50)))
+    const few = await probe(world().makeSource(bucket, 'many'), { maxRecords: 10 })
+    assert.equal(few.samples[0]!.rows.length, 10)
+    assert.deepEqual(await idsOf(world().makeSource(bucket, '?')), [0, 1, 2])
+  })
+
+  it('leaves out empty objects and folders, and is empty when there is nothing else', async () => {
+    const bucket = await filled(world(), ['data/full'])
+    await world().put(bucket, 'data/empty', new Uint8Array())
+    assert.deepEqual(await idsOf(world().makeSource(bucket, 'data/*')), [0])
+    const { samples, steps } = await probe(world().makeSource(bucket, 'data/empty'))
+    assert.deepEqual(samples, [{ rows: [], fields: [] }])
+    assert.ok(steps.includes('describe'))
+  })
+
+  it('says when no object matches, unless more may come', async () => {
+    const { makeSource, patternField, secrets } = world()
+    const bucket = await filled(world(), ['a.json'])
+    const expected = { step: 'describe', code: 'not_found', field: patternField } as const
+    const failure = await probeFails(makeSource(bucket, 'b*.csv'), expected, { secrets })
+    assert.match(failure.reason, /b\*\.csv/)
+    await probeFails(makeSource(bucket, 'b.csv'), expected, { secrets })
+    const { samples } = await probe(makeSource(bucket, 'b*.csv', { isContinuous: true }))
+    assert.deepEqual(samples, [{ rows: [], fields: [] }])
+  })
+
+  it('says which object is not what format or compression say', async () => {
+    const { makeSource, secrets } = world()
+    const bucket = await filled(world(), [])
+    await world().put(bucket, 'page.html', Buffer.from('<html></html>'))
+    const undecodable = { step: 'decode', code: 'undecodable' } as const
+    const ofFormat = { ...undecodable, field: 'format' }
+    const failure = await probeFails(makeSource(bucket, 'page.html'), ofFormat, { secrets })
+    assert.match(failure.reason, /page\.html/)
+    await probeFails(makeSource(bucket, 'page.html', { format: 'Parquet' }), ofFormat, { secrets })
+    const ofCompression = { ...undecodable, field: 'compression' }
+    await probeFails(makeSource(bucket, 'page.html', { compression: 'gzip' }), ofCompression, { secrets })
+  })
+
+  it('is quick, and reaches nothing that may not be reached', async () => {
+    const { makeSource, secrets } = world()
+    const bucket = await filled(world(), ['a.json'])
+    await probe(makeSource(bucket, '*.json'))
+    const durations: number[] = []
+    for (let run = 0; run < 3; run++) durations.push((await probe(makeSource(bucket, '*.json'))).durationMs)
+    assert.ok(Math.min(...durations) < 300, `${durations}`)
+    const denied = { step: 'connect', code: 'address_denied' } as const
+    await probeFails(makeSource(bucket, '*.json'), denied, { secrets, egress: strictEgress })
+    const reader = await makeSource(bucket, '*.json').open(
+      {},
+      { egress: strictEgress, signal: AbortSignal.timeout(5_000) },
+    )
+    const limits = { maxRecords: 1, maxBytes: 1, waitMs: 0, signal: AbortSignal.timeout(5_000) }
+    await assert.rejects(reader.read(limits), { name: 'ProbeFailure', code: 'address_denied' })
+    await reader.close()
+  })
+}
+
+const keysOf = (batches: Batch[]) => batches.map(({ object }) => object!.key)
+
+export function readsObjects(world: () => ObjectWorld): void {
+  it('gives every object once, in order and whole, and ends', async () => {
+    const keys = ['in/a.json', 'in/b.json', 'in/c/d.json']
+    const bucket = await filled(world(), keys)
+    await world().put(bucket, 'in/b0-empty.json', new Uint8Array())
+    await world().put(bucket, 'out.json', line(9))
+    const large = Buffer.alloc(3_000_000, jsonLines)
+    await world().put(bucket, 'in/large.json', large)
+    const source = world().makeSource(bucket, 'in/**.json')
+    const { batches, ended } = await readAll(source, {}, { maxBytes: 10 })
+    assert.ok(ended)
+    assert.deepEqual(keysOf(batches), [...keys, 'in/large.json'])
+    assert.equal(batches[0]!.from, '')
+    assertGapless(batches)
+    const [again, signal] = [await readAll(source, {}), AbortSignal.timeout(10_000)]
+    assert.deepEqual(positionsOf(again.batches), positionsOf(batches), 'the same positions each time')
+    const reader = await source.open({}, { egress: loopbackEgress, signal })
+    for (const expected of [line(0), line(1), line(2), large]) {
+      const [batch] = await reader.read({ maxRecords: 1, maxBytes: 10, waitMs: 0, signal })
+      const bytes = await buffer(await batch!.object!.open(signal))
+      assert.ok(bytes.equals(expected), batch!.object!.key)
+      assert.equal(batch!.object!.sizeBytes, expected.length)
+    }
+    await reader.close()
+  })
+
+  it('goes on after any position', async () => {
+    const keys = ['a', 'b', 'c', 'd']
+    const bucket = await filled(world(), keys)
+    const source = world().makeSource(bucket, '*')
+    const { batches } = await readAll(source, {})
+    for (const [index, { partition, next }] of batches.entries()) {
+      const rest = await readAll(source, { [partition]: next })
+      assert.deepEqual(keysOf(rest.batches), keys.slice(index + 1))
+      assert.ok(rest.ended)
+      assertGapless([batches[index]!, ...rest.batches])
+    }
+  })
+
+  it('goes over pages', { timeout: 60_000 }, async () => {
+    const keys = Array.from({ length: 1_003 }, (_, index) => `p/${String(index).padStart(5, '0')}`)
+    const bucket = await filled(world(), keys)
+    const source = world().makeSource(bucket, 'p/*')
+    const { batches } = await readAll(source, {})
+    assert.deepEqual(keysOf(batches), keys)
+    const { partition, next } = batches[1_000]!
+    assert.deepEqual(keysOf((await readAll(source, { [partition]: next })).batches), keys.slice(1_001))
+    assert.deepEqual(await idsOf(world().makeSource(bucket, '**/01002')), [1_002])
+  })
+
+  it('of a continuous source, waits for objects that come later', async () => {
+    const bucket = await filled(world(), ['a', 'b'])
+    const source = world().makeSource(bucket, '*', { isContinuous: true })
+    const signal = AbortSignal.timeout(15_000)
+    const reader = await source.open({}, { egress: loopbackEgress, signal })
+    const read = (waitMs: number) => reader.read({ maxRecords: 9, maxBytes: 1_000, waitMs, signal })
+    const first = [...(await read(0)), ...(await read(0))]
+    assert.deepEqual(keysOf(first), ['a', 'b'])
+    assert.deepEqual(await read(50), [])
+    const waiting = read(10_000)
+    await world().put(bucket, 'c', line(3))
+    const came = await waiting
+    assert.deepEqual(keysOf(came), ['c'])
+    assertGapless([...first, ...came])
+    await reader.acknowledge({ [came[0]!.partition]: came[0]!.next })
+    assert.deepEqual(await read(0), [])
+    await reader.close()
+    const { batches, ended } = await readAll(source, { [came[0]!.partition]: came[0]!.next })
+    assert.deepEqual([batches, ended], [[], false])
+  })
+
+  it('says when an object was changed after it was listed', async () => {
+    const bucket = await filled(world(), ['a'])
+    const source = world().makeSource(bucket, '*')
+    const { batches } = await readAll(source, {})
+    const signal = AbortSignal.timeout(10_000)
+    const reader = await source.open({}, { egress: loopbackEgress, signal })
+    const [batch] = await reader.read({ maxRecords: 1, maxBytes: 10, waitMs: 0, signal })
+    await world().put(bucket, 'a', Buffer.from('{"id":"changed"}\n'))
+    const failure: unknown = await batch!.object!.open(signal).catch((error: unknown) => error)
+    assert.ok(failure instanceof ProbeFailure)
+    assert.equal(failure.code, 'source_failed')
+    assert.match(failure.reason, /"a" was changed/)
+    await reader.close()
+    const changed = await readAll(source, {})
+    assert.notEqual(changed.batches[0]!.next, batches[0]!.next, 'other bytes have another position')
+  })
+
+  it('gives up when it is told to', async () => {
+    const bucket = await filled(world(), ['a'])
+    const source = world().makeSource(bucket, 'nothing*', { isContinuous: true })
+    const reader = await source.open({}, { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+    const startedAtMs = performance.now()
+    const limits = { maxRecords: 1, maxBytes: 1, waitMs: 10_000, signal: AbortSignal.timeout(200) }
+    await assert.rejects(reader.read(limits), NotConnected)
+    assert.ok(performance.now() - startedAtMs < 2_000)
+    await reader.close()
+  })
+}
+
+function positionsOf(batches: Batch[]): string[][] {
+  return batches.map(({ partition, from, next }) => [partition, from, next])
+}

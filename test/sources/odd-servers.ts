@@ -1,0 +1,65 @@
+// Servers that are not what a source expects: silent ones, closed ports, pages of the web, certificates that are not good.
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { Certificate } from './certificates.ts'
+
+export interface OddServer {
+  port: number
+  /** Connections that are open now. */
+  connections(): number
+  stop(): Promise<void>
+}
+
+async function listen(server: Server): Promise<OddServer> {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => open.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => open.size,
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      for (const socket of open) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** Accepts connections, and never says anything. */
+export function startSilent(): Promise<OddServer> {
+  return listen(createServer((socket) => socket.resume()))
+}
+
+/** Answers whatever it hears with these bytes, and hangs up. */
+export function startBabbling(text: string): Promise<OddServer> {
+  return listen(createServer((socket) => socket.once('data', () => socket.end(text))))
+}
+
+/** A server of the web. */
+export function startWeb(status: number, contentType: string, body: string): Promise<OddServer> {
+  return listen(
+    createHttpServer((request, response) => {
+      request.resume()
+      response.writeHead(status, { 'content-type': contentType }).end(body)
+    }),
+  )
+}
+
+/** Speaks TLS with this certificate, and says nothing more. */
+export function startTls(certificate: Certificate): Promise<OddServer> {
+  const server = createTlsServer(certificate)
+  server.on('tlsClientError', () => undefined)
+  return listen(server)
+}
+
+/** A port where nobody listens. */
+export async function closedPort(): Promise<number> {
+  const server = await startSilent()
+  await server.stop()
+  return server.port
+}

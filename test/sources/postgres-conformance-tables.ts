@@ -1,0 +1,107 @@
+// The part of the suite of PostgreSQL that is about tables which cannot be replicated as the mappings say.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { probe } from './conformance.ts'
+import type { PostgresSuite } from './postgres-suite.ts'
+import { mapping, ownKey, probed, type SourceChange, sourceOf } from './postgres-world.ts'
+
+export function tableTests(suite: PostgresSuite): void {
+  const mapped = (...tableMappings: SourceChange['tableMappings'] & object): SourceChange => ({ tableMappings })
+
+  it('has no such table: says so of all, and what is called alike', async () => {
+    const absent = Array.from({ length: 7 }, (_, index) => mapping(`absent${index}`))
+    const change = mapped(mapping('orders'), mapping('ORDERS'), mapping('Treasure'), ...absent)
+    const field = 'tableMappings[1].sourceTable'
+    const { reason } = await suite.fails(change, 'describe', 'not_found', field)
+    assert.equal(
+      reason,
+      'the database "Probed database" has no table shop.ORDERS (there is shop.orders), ' +
+        'shop.Treasure (there is hidden.Treasure), shop.absent0, shop.absent1, shop.absent2 and 4 more',
+    )
+    const schema = mapping('orders', { sourceSchemaName: 'no such; "schema' })
+    await suite.fails(mapped(schema), 'describe', 'not_found', 'tableMappings[0].sourceTable', /"no such; \\"schema"/)
+  })
+
+  it('has something else by that name', async () => {
+    const change = mapped(mapping('order_view'), mapping('order_copy'), mapping('orders_pkey'))
+    const words =
+      /shop\.order_view \(a view\), shop\.order_copy \(a materialized view\), shop\.orders_pkey \(an index\)/
+    await suite.fails(change, 'describe', 'not_set_up', 'tableMappings[0].sourceTable', words)
+    const system = mapping('pg_class', { sourceSchemaName: 'pg_catalog' })
+    await suite.fails(mapped(system), 'describe', 'not_set_up', 'tableMappings[0].sourceTable', /PostgreSQL's own/)
+  })
+
+  it('does not let the user read it', async () => {
+    const snapshot = { role: 'reader', settings: { replicationMode: 'snapshot' } } as const
+    const secret = mapping('treasure', { sourceSchemaName: 'hidden' })
+    const schemaField = 'tableMappings[0].sourceSchemaName'
+    const usage = /GRANT USAGE ON SCHEMA "hidden" TO/
+    await suite.fails({ ...snapshot, ...mapped(secret) }, 'describe', 'permission_missing', schemaField, usage)
+    const two = mapped(mapping('orders'), mapping('private'), mapping('half_private'))
+    const tableField = 'tableMappings[1].sourceTable'
+    const select = /GRANT SELECT ON TABLE "shop"\."private", "shop"\."half_private" TO/
+    await suite.fails({ ...snapshot, ...two }, 'describe', 'permission_missing', tableField, select)
+    const readable = mapping('half_private', { excludedColumns: ['name'] })
+    await probe(sourceOf(suite.server, { ...snapshot, ...mapped(readable) }))
+  })
+
+  it('does not have the columns', async () => {
+    const excluding = mapping('orders', { excludedColumns: ['note', 'Note'] })
+    const excludedField = 'tableMappings[0].excludedColumns'
+    await suite.fails(mapped(excluding), 'describe', 'not_found', excludedField, /shop\.orders\.Note\b/)
+    const sorted = mapping('orders', { useCustomSortingKey: true, sortingKeys: ['id', 'size'] })
+    const sortedField = 'tableMappings[1].sortingKeys'
+    await suite.fails(mapped(mapping('numbers'), sorted), 'describe', 'not_found', sortedField, /shop\.orders\.size/)
+    const nothing = mapping('keyless', { tableEngine: 'MergeTree', excludedColumns: ['id', 'note'] })
+    await suite.fails(mapped(nothing), 'describe', 'not_set_up', excludedField, /no column is left/)
+    const computed = mapping('computed', { useCustomSortingKey: true, sortingKeys: ['whole'] })
+    await suite.fails(mapped(computed), 'describe', 'not_set_up', 'tableMappings[0].sortingKeys', /computed\.whole/)
+  })
+
+  it('has no key for a ReplacingMergeTree', async () => {
+    const field = 'tableMappings[0].useCustomSortingKey'
+    await suite.fails(
+      mapped(mapping('keyless_full')),
+      'describe',
+      'not_set_up',
+      field,
+      /primary key in shop\.keyless_full/,
+    )
+    await probe(sourceOf(suite.server, mapped(mapping('keyless_full', ownKey))))
+    await probe(sourceOf(suite.server, mapped(mapping('keyless_full', { tableEngine: 'MergeTree' }))))
+    const excluded = mapping('orders', { excludedColumns: ['id'] })
+    await suite.fails(
+      mapped(excluded),
+      'describe',
+      'not_set_up',
+      'tableMappings[0].excludedColumns',
+      /shop\.orders\.id/,
+    )
+  })
+
+  it('does not tell which row an update means', async () => {
+    const change = mapped(mapping('keyless', ownKey), mapping('nameless'), mapping('indexed', ownKey))
+    const words = /in shop\.keyless, shop\.nameless; .*REPLICA IDENTITY FULL/
+    await suite.fails(change, 'describe', 'not_set_up', 'tableMappings[0].sourceTable', words)
+    await probe(sourceOf(suite.server, mapped(mapping('indexed', ownKey))))
+    await probe(sourceOf(suite.server, { ...change, settings: { replicationMode: 'snapshot' } }))
+    await suite.server.query('ALTER TABLE shop.days_2020 REPLICA IDENTITY NOTHING', probed)
+    try {
+      const field = 'tableMappings[0].sourceTable'
+      await suite.fails(mapped(mapping('days')), 'describe', 'not_set_up', field, /every partition/)
+    } finally {
+      await suite.server.query('ALTER TABLE shop.days_2020 REPLICA IDENTITY DEFAULT', probed)
+    }
+  })
+
+  it('is not in the write-ahead log', async () => {
+    const field = 'tableMappings[0].sourceTable'
+    await suite.fails(mapped(mapping('unlogged')), 'describe', 'not_set_up', field, /"unlogged" SET LOGGED/)
+  })
+
+  it('has arrays in arrays', async () => {
+    const field = 'tableMappings[0].excludedColumns'
+    await suite.fails(mapped(mapping('grids')), 'decode', 'undecodable', field, /shop\.grids\.grid/)
+  })
+}

@@ -1,0 +1,85 @@
+// Servers that stand between a probe and PostgreSQL, or in its place: silent ones, others, and ones that mean harm.
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { Certificate } from './certificates.ts'
+
+export interface StandIn {
+  port: number
+  /** Connections that are still open. */
+  open(): number
+  stop(): Promise<void>
+}
+
+/** Serves every connection with the function, on a free port. */
+export async function standIn(serve: (socket: Socket) => void): Promise<StandIn> {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => undefined)
+    serve(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as { port: number }
+  return {
+    port,
+    open: () => sockets.size,
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Says the bytes as soon as it is asked anything. */
+export const answers =
+  (...bytes: (string | Buffer)[]) =>
+  (socket: Socket): void => {
+    const left = [...bytes]
+    socket.on('data', () => {
+      const next = left.shift()
+      if (next !== undefined) socket.write(next)
+    })
+  }
+
+/** Has no TLS, and is otherwise the server on that port. */
+export const withoutTls = (port: number) => (socket: Socket) => {
+  socket.once('data', () => {
+    socket.write('N')
+    const server = connect(port, '127.0.0.1')
+    server.on('error', () => socket.destroy())
+    server.on('close', () => socket.destroy())
+    socket.on('close', () => server.destroy())
+    socket.pipe(server).pipe(socket)
+  })
+}
+
+/** Begins TLS with the certificate, and then serves as the function does. */
+export const withTls =
+  ({ cert, key }: Certificate, serve: (socket: Socket) => void) =>
+  (socket: Socket): void => {
+    socket.once('data', () => {
+      socket.write('S')
+      const secured = new TLSSocket(socket, { isServer: true, cert, key })
+      secured.on('error', () => undefined)
+      serve(secured)
+    })
+  }
+
+/** A message of PostgreSQL. */
+export function message(letter: string, body: string | Buffer, lengthBytes?: number): Buffer {
+  const bytes = Buffer.from(body)
+  const header = Buffer.alloc(5)
+  header.write(letter, 'latin1')
+  header.writeUInt32BE(lengthBytes ?? bytes.length + 4, 1)
+  return Buffer.concat([header, bytes])
+}
+
+/** A demand for a way to sign in. */
+export function signInRequest(kind: number): Buffer {
+  const body = Buffer.alloc(4)
+  body.writeUInt32BE(kind)
+  return message('R', body)
+}
