@@ -16,6 +16,7 @@ export interface SourceCheck extends CheckView {
 export function useSourceCheck(
   params: { organizationId: string; serviceId: string },
   question: SourceQuestion,
+  onStart?: () => void,
 ): SourceCheck {
   const queries = useQueryClient()
   const [outcome, setOutcome] = useState<CheckOutcome | 'running' | 'cancelled'>()
@@ -28,6 +29,7 @@ export function useSourceCheck(
     running.current?.abort()
     running.current = controller
     setOutcome('running')
+    onStart?.()
     try {
       const { result } = await api.discoverSchema(params, question.body, { signal })
       if (!signal.aborted) setOutcome({ asked: question, found: result })

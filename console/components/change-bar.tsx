@@ -87,6 +87,7 @@ export function ChangeBar({
   danger = false,
   isSubmit = false,
   isNothingChanged = false,
+  sendingText,
 }: {
   call: ApiCall
   label: string
@@ -100,6 +101,8 @@ export function ChangeBar({
   isSubmit?: boolean
   /** Then there is no call to show. */
   isNothingChanged?: boolean
+  /** Why it takes so long. */
+  sendingText?: string | undefined
 }) {
   return (
     <Group gap="sm" align="center">
@@ -118,6 +121,9 @@ export function ChangeBar({
         </Button>
       )}
       {!isNothingChanged && <CurlButton call={call} />}
+      <Text size="sm" c="dimmed" role="status">
+        {isSending && sendingText}
+      </Text>
       {disabled && disabledReason && (
         <Text size="sm" c="dimmed">
           {disabledReason}

@@ -1,4 +1,4 @@
-import { Alert, List, Text } from '@mantine/core'
+import { Alert, type AlertProps, List, Text } from '@mantine/core'
 import type { PenstockError } from '../../src/client/error.ts'
 import { CopyText } from './copy.tsx'
 
@@ -20,7 +20,8 @@ export function ProblemNotice({
   error,
   shownFields = [],
   title = 'Nothing was changed',
-}: {
+  ...props
+}: Omit<AlertProps, 'title'> & {
   error: PenstockError | null | undefined
   shownFields?: string[]
   title?: string
@@ -28,7 +29,7 @@ export function ProblemNotice({
   if (!error) return null
   const others = error.errors.filter(({ pointer }) => !shownFields.includes(pointer.replace(/^#\//, '')))
   return (
-    <Alert color="red" variant="light" title={title} role="alert">
+    <Alert {...props} color="red" variant="light" title={title} role="alert">
       {error.errors.length === 0 ? (
         <Text size="sm">{error.message}</Text>
       ) : others.length === 0 ? (

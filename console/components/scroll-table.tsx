@@ -13,6 +13,7 @@ export function ScrollTable<Item>({
   columns,
   keyOf,
   minWidth = 320,
+  isCompact = false,
 }: {
   /** For screen readers. */
   caption: string
@@ -20,10 +21,12 @@ export function ScrollTable<Item>({
   columns: ScrollColumn<Item>[]
   keyOf: (item: Item) => string
   minWidth?: number
+  /** Each row is one line, as wide as it needs to be: the table scrolls sideways. */
+  isCompact?: boolean
 }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard.
-    <section className="scroll-table" aria-label={caption} tabIndex={0}>
+    <section className={isCompact ? 'scroll-table compact-table' : 'scroll-table'} aria-label={caption} tabIndex={0}>
       <Table verticalSpacing="xs" stickyHeader miw={minWidth}>
         <Table.Caption className="visually-hidden">{caption}</Table.Caption>
         <Table.Thead>

@@ -7,6 +7,9 @@ import { DiffTable } from '../components/diff.tsx'
 import { Outdated } from '../components/outdated.tsx'
 import { changesOf, jsonText, shownPatch } from '../components/pipe-form/patch-changes.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
+import { CheckWish } from '../components/source-check/check-wish.tsx'
+import { FailureNotice } from '../components/source-check/failure-notice.tsx'
+import { sourceFailureOf } from '../components/source-check/source-failure.ts'
 
 interface ChangePaneProps {
   pipe: Pipe
@@ -17,6 +20,9 @@ interface ChangePaneProps {
   isSending: boolean
   error: PenstockError | null
   shownFields: string[]
+  /** The source is tried before the change is kept. */
+  isChecked: boolean
+  onCheckWish: (isChecked: boolean) => void
   isOutdated: boolean
   /** Fields that somebody else changed too, before the new version was loaded. */
   bothChanged: string[]
@@ -28,6 +34,7 @@ interface ChangePaneProps {
 export function ChangePane(props: ChangePaneProps) {
   const { pipe, patch, call, reason, isSending, error, shownFields, isOutdated, bothChanged, onRebase, onCancel } =
     props
+  const isSourceFailure = sourceFailureOf(error) !== undefined
   return (
     <section className="edit-pipe-pane" aria-label="What will change">
       <Title order={2}>What will change</Title>
@@ -60,8 +67,19 @@ export function ChangePane(props: ChangePaneProps) {
         )}
         {isOutdated ? (
           <Outdated thing="pipe" onLoadAgain={onRebase} />
+        ) : isSourceFailure ? (
+          <FailureNotice error={error ?? undefined} title="Nothing was changed">
+            <Text size="sm">To save it all the same, do not ask for the check.</Text>
+          </FailureNotice>
         ) : (
           <ProblemNotice error={error} shownFields={shownFields} />
+        )}
+        {patch && (
+          <CheckWish
+            value={props.isChecked}
+            onChange={props.onCheckWish}
+            about="Penstock first connects to the source and reads a sample. If that fails, nothing is changed and you see why."
+          />
         )}
         <ChangeBar
           call={call}
@@ -69,6 +87,7 @@ export function ChangePane(props: ChangePaneProps) {
           isSubmit
           isNothingChanged={patch === undefined}
           isSending={isSending}
+          sendingText={props.isChecked ? 'The source is checked first.' : undefined}
           onCancel={onCancel}
           disabled={reason !== undefined}
           disabledReason={reason}

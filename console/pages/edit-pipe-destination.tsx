@@ -1,4 +1,5 @@
 import { Stack } from '@mantine/core'
+import type { SourceField } from '../../src/client/shapes.ts'
 import { kindOf } from '../components/pipe-fields.ts'
 import { ColumnsEditor } from '../components/pipe-form/columns-editor.tsx'
 import { FieldMappingsEditor } from '../components/pipe-form/field-mappings-editor.tsx'
@@ -6,7 +7,13 @@ import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 
 /** The columns of the table, and what fills them. */
-export function EditPipeDestination({ pipe, draft, edit, error }: PipePart) {
+export function EditPipeDestination({
+  pipe,
+  draft,
+  edit,
+  error,
+  foundFields = [],
+}: PipePart & { foundFields?: SourceField[] | undefined }) {
   const { columns = pipe.destination.columns, fieldMappings = pipe.fieldMappings } = draft
   const isTableless = kindOf(pipe) === 'postgres' && pipe.destination.table === undefined
   // Its table mappings say where the data goes: the API takes no columns here, and so no field mappings.
@@ -22,6 +29,7 @@ export function EditPipeDestination({ pipe, draft, edit, error }: PipePart) {
           value={fieldMappings}
           onChange={(changed) => edit({ fieldMappings: changed })}
           columnNames={columns.map(({ name }) => name)}
+          fieldNames={foundFields.map(({ name }) => name)}
           error={error}
         />
       </Stack>

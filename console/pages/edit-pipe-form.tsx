@@ -10,16 +10,20 @@ import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { pipeQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
+import { useSourceCheck } from '../api/source-check.ts'
 import { LeaveQuestion } from '../components/leave-question.tsx'
 import { kindOf, settingFields } from '../components/pipe-fields.ts'
 import { columnsPath } from '../components/pipe-form/columns-editor.tsx'
 import { fieldMappingsPath } from '../components/pipe-form/field-mappings-editor.tsx'
 import { errorOf, type FormError, pointersBelow } from '../components/pipe-form/inputs.tsx'
-import { patchOf } from '../components/pipe-form/patch.ts'
+import { patchOf, withCheck } from '../components/pipe-form/patch.ts'
 import { changesOf } from '../components/pipe-form/patch-changes.ts'
 import { hasTypedSecrets, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
+import { questionOfPipe } from '../components/pipe-form/source-question.ts'
 import { Section } from '../components/section.tsx'
+import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { ChangePane } from './edit-pipe-change-pane.tsx'
+import { EditPipeCheck } from './edit-pipe-check.tsx'
 import { EditPipeDestination } from './edit-pipe-destination.tsx'
 import { EditPipeSettings } from './edit-pipe-settings.tsx'
 import { EditPipeSource } from './edit-pipe-source.tsx'
@@ -50,8 +54,12 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const [bothChanged, setBothChanged] = useState<string[]>([])
   const isSaved = useRef(false)
   const form = useRef<HTMLFormElement>(null)
+  // Undefined: as the change itself suggests.
+  const [checkWish, setCheckWish] = useState<boolean>()
   const pipe = base.result
-  const patch = patchOf(pipe, draft)
+  const changes = patchOf(pipe, draft)
+  const isChecked = checkWish ?? changes?.source !== undefined
+  const patch = changes && isChecked ? withCheck(changes) : changes
   const isChanged = patch !== undefined || hasTypedSecrets(draft)
   // Also what the patch does not tell: a number that was cleared to type another, a space at the end of a name.
   const isTyped = Object.keys(draft).length > 0
@@ -68,6 +76,10 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
     },
   })
   const { error } = change
+  const check = useSourceCheck({ organizationId, serviceId: pipe.serviceId }, questionOfPipe(pipe, changes), () => {
+    // What the new check finds counts, not what an earlier one refused.
+    if (error?.code === 'source_not_validated') change.reset()
+  })
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [error])
@@ -100,7 +112,14 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
         : patch
           ? undefined
           : 'Nothing is changed yet'
-  const part: PipePart = { pipe, draft, edit, error }
+  const checkReason = !isAdmin
+    ? 'Only admins can check a connection.'
+    : missing
+      ? `${missingTexts[missing]}.`
+      : change.isSending
+        ? 'The changes are being saved.'
+        : undefined
+  const part: PipePart = { pipe, draft, edit, error: fieldMarks(error, check.error) }
   const kind = kindOf(pipe)
   const shownFields = [
     'name',
@@ -128,7 +147,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
           </Alert>
         )}
         <fieldset disabled={!isAdmin || change.isSending} className="plain-fieldset">
-          <legend className="visually-hidden">Fields of the pipe</legend>
+          <legend className="visually-hidden">Name and source</legend>
           <Stack gap="lg">
             <Section title="Pipe">
               <TextInput
@@ -140,7 +159,13 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
               />
             </Section>
             <EditPipeSource {...part} />
-            <EditPipeDestination {...part} />
+          </Stack>
+        </fieldset>
+        <EditPipeCheck {...part} check={check} reason={checkReason} />
+        <fieldset disabled={!isAdmin || change.isSending} className="plain-fieldset">
+          <legend className="visually-hidden">Destination and settings</legend>
+          <Stack gap="lg">
+            <EditPipeDestination {...part} foundFields={check.found?.fields} />
             <EditPipeSettings {...part} />
           </Stack>
         </fieldset>
@@ -153,6 +178,8 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
         isSending={change.isSending}
         error={error}
         shownFields={shownFields}
+        isChecked={isChecked}
+        onCheckWish={setCheckWish}
         isOutdated={isOutdated}
         bothChanged={bothChanged}
         onRebase={rebase}

@@ -6,12 +6,15 @@ import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
 import { useIsAdmin } from '../api/session.ts'
+import { useSourceCheck } from '../api/source-check.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { LeaveQuestion } from '../components/leave-question.tsx'
 import { kindNames } from '../components/pipe-fields.ts'
 import { createBody } from '../components/pipe-form/create-body.ts'
 import { emptyDraft, type PipeDraft } from '../components/pipe-form/create-draft.ts'
-import { missingIn, type Step, stepLabels, stepOfPointer, steps } from '../components/pipe-form/steps.ts'
+import { questionOfDraft } from '../components/pipe-form/source-question.ts'
+import { missingIn, type Step, stepLabels, stepOfError, steps } from '../components/pipe-form/steps.ts'
+import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { Refusal } from './new-pipe-refusal.tsx'
 import { StepContent } from './new-pipe-step.tsx'
 
@@ -46,9 +49,13 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
       })
     },
   })
+  const check = useSourceCheck({ organizationId, serviceId: draft.serviceId }, questionOfDraft(draft), () => {
+    // What the new check finds counts, not what an earlier one refused.
+    if (change.error?.code === 'source_not_validated') change.reset()
+  })
   const content = useStepFocus(step, change.error)
   useEffect(() => {
-    const wrongSteps = (change.error?.errors ?? []).map(({ pointer }) => stepOfPointer(pointer))
+    const wrongSteps = (change.error?.errors ?? []).map(stepOfError)
     const firstWrong = steps.find((name) => wrongSteps.includes(name))
     if (firstWrong) setStep(firstWrong)
   }, [change.error])
@@ -98,7 +105,9 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             draft={draft}
             body={body}
             services={services}
-            error={change.error}
+            isAdmin={isAdmin}
+            check={check}
+            error={fieldMarks(change.error, check.error)}
             onChange={(changed) => {
               // What the API said about another kind of source is no longer about anything.
               if (changed.kind) change.reset()
@@ -118,6 +127,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
               label="Create the pipe"
               isSubmit
               isSending={change.isSending}
+              sendingText={draft.validateSamples ? 'The source is checked first.' : undefined}
               disabled={!isAdmin || !isComplete}
               disabledReason={isAdmin ? neededText(missing) : 'Only admins can create pipes.'}
             />

@@ -1,7 +1,9 @@
-import { Alert, Anchor, List } from '@mantine/core'
+import { Alert, Anchor, List, Text } from '@mantine/core'
 import type { PenstockError } from '../../src/client/error.ts'
-import { type Step, stepLabels, stepOfPointer } from '../components/pipe-form/steps.ts'
+import { type Step, stepLabels, stepOfError } from '../components/pipe-form/steps.ts'
 import { ProblemNotice, RequestId } from '../components/problem-notice.tsx'
+import { FailureNotice } from '../components/source-check/failure-notice.tsx'
+import { sourceFailureOf } from '../components/source-check/source-failure.ts'
 
 /** All that the API found wrong, with the step that each belongs to: the fields of other steps are out of sight. */
 export function Refusal({
@@ -14,35 +16,35 @@ export function Refusal({
   onStep: (step: Step) => void
 }) {
   const title = 'The pipe was not created'
+  if (error && sourceFailureOf(error)) {
+    return (
+      <FailureNotice error={error} title={title}>
+        <Text size="sm">
+          To create it all the same, do not ask for the check. <StepLink to="review" from={step} onStep={onStep} />
+        </Text>
+      </FailureNotice>
+    )
+  }
   if (!error || error.errors.length === 0) return <ProblemNotice error={error} title={title} />
   return (
     <Alert color="red" variant="light" title={title} role="alert">
       <List size="sm">
-        {error.errors.map(({ pointer, detail }) => {
-          const place = stepOfPointer(pointer)
-          return (
-            <List.Item key={`${pointer} ${detail}`} style={{ overflowWrap: 'anywhere' }}>
-              {detail}
-              {place !== step && (
-                <>
-                  {' '}
-                  <Anchor
-                    component="button"
-                    type="button"
-                    size="sm"
-                    c="inherit"
-                    underline="always"
-                    onClick={() => onStep(place)}
-                  >
-                    Go to {stepLabels[place].toLowerCase()}
-                  </Anchor>
-                </>
-              )}
-            </List.Item>
-          )
-        })}
+        {error.errors.map((wrong) => (
+          <List.Item key={`${wrong.pointer} ${wrong.detail}`} style={{ overflowWrap: 'anywhere' }}>
+            {wrong.detail} <StepLink to={stepOfError(wrong)} from={step} onStep={onStep} />
+          </List.Item>
+        ))}
       </List>
       <RequestId id={error.requestId} />
     </Alert>
+  )
+}
+
+function StepLink({ to, from, onStep }: { to: Step; from: Step; onStep: (step: Step) => void }) {
+  if (to === from) return null
+  return (
+    <Anchor component="button" type="button" size="sm" c="inherit" underline="always" onClick={() => onStep(to)}>
+      Go to {stepLabels[to].toLowerCase()}
+    </Anchor>
   )
 }

@@ -6,6 +6,7 @@ import { withoutSecrets } from '../components/pipe-form/create-body.ts'
 import { SwitchField } from '../components/pipe-form/fields.tsx'
 import { errorOf } from '../components/pipe-form/inputs.tsx'
 import { Section } from '../components/section.tsx'
+import { CheckWish } from '../components/source-check/check-wish.tsx'
 import type { StepProps } from './new-pipe-step.tsx'
 
 export function ReviewStep({
@@ -38,6 +39,12 @@ export function ReviewStep({
           value={draft.startPaused}
           onChange={(startPaused) => onChange({ startPaused })}
           error={errorOf(error, 'startPaused')}
+        />
+        <CheckWish
+          value={draft.validateSamples}
+          onChange={(validateSamples) => onChange({ validateSamples })}
+          about="Penstock first connects to the source and reads a sample. If that fails, nothing is created and you see why. It takes 10 seconds at the most."
+          error={errorOf(error, 'source', 'validateSamples')}
         />
         <Alert color="gray" variant="light">
           {notRunYet}

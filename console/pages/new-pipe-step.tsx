@@ -1,4 +1,5 @@
 import type { PipeCreate, Service } from '../../src/client/shapes.ts'
+import type { SourceCheck } from '../api/source-check.ts'
 import type { PipeDraft } from '../components/pipe-form/create-draft.ts'
 import { DestinationCreate, PostgresDestinationCreate } from '../components/pipe-form/destination-create.tsx'
 import type { PartProps } from '../components/pipe-form/fields.tsx'
@@ -8,11 +9,13 @@ import { KinesisSourceCreate } from '../components/pipe-form/kinesis-source-crea
 import { ObjectStorageSourceCreate } from '../components/pipe-form/object-storage-source-create.tsx'
 import { PostgresSourceCreate } from '../components/pipe-form/postgres-source-create.tsx'
 import type { Step } from '../components/pipe-form/steps.ts'
+import { NewPipeCheck, TablesToAdd } from './new-pipe-check.tsx'
 import { ReviewStep } from './new-pipe-review.tsx'
 import { SettingsStep } from './new-pipe-settings.tsx'
 import { StartStep } from './new-pipe-start.tsx'
 
 export interface StepProps {
+  check: SourceCheck
   draft: PipeDraft
   onChange: (changed: Partial<PipeDraft>) => void
   error: FormError
@@ -22,13 +25,19 @@ export function StepContent({
   step,
   body,
   services,
+  isAdmin,
   ...props
-}: StepProps & { step: Step; body: PipeCreate; services: Service[] }) {
+}: StepProps & { step: Step; body: PipeCreate; services: Service[]; isAdmin: boolean }) {
   switch (step) {
     case 'start':
       return <StartStep {...props} services={services} />
     case 'source':
-      return <SourceStep {...props} />
+      return (
+        <>
+          <SourceStep {...props} />
+          <NewPipeCheck {...props} isAdmin={isAdmin} />
+        </>
+      )
     case 'destination':
       return <DestinationStep {...props} />
     case 'settings':
@@ -60,7 +69,7 @@ function SourceStep({ draft, onChange, error }: StepProps) {
   }
 }
 
-function DestinationStep({ draft, onChange, error }: StepProps) {
+function DestinationStep({ draft, onChange, error, check }: StepProps) {
   const part: PartProps<PipeDraft['destination']> = {
     value: draft.destination,
     onChange: (changed) => onChange({ destination: { ...draft.destination, ...changed } }),
@@ -72,6 +81,7 @@ function DestinationStep({ draft, onChange, error }: StepProps) {
         {...part}
         tableMappings={draft.postgres.tableMappings}
         onTableMappings={(tableMappings) => onChange({ postgres: { ...draft.postgres, tableMappings } })}
+        found={check.found && <TablesToAdd check={check} draft={draft} onChange={onChange} />}
       />
     )
   }
@@ -80,6 +90,7 @@ function DestinationStep({ draft, onChange, error }: StepProps) {
       {...part}
       fieldMappings={draft.fieldMappings}
       onFieldMappings={(fieldMappings) => onChange({ fieldMappings })}
+      foundFields={check.found?.fields}
     />
   )
 }

@@ -47,7 +47,7 @@ function partsOf(connectionString: string): Map<string, string> {
 function blobEndpoint(parts: Map<string, string>): { endpoint: string; query: string } {
   const given = parts.get('blobendpoint')
   if (given !== undefined) {
-    const [, endpoint, query] = /^(https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*?)?)\/*(?:\?(\S*))?$/i.exec(given) ?? []
+    const [, endpoint, query] = /^(https?:\/\/[^/?#@\s]+(?:\/[^/?#\s]+)*)\/*(?:\?(\S*))?$/i.exec(given) ?? []
     if (endpoint !== undefined && URL.canParse(endpoint)) return { endpoint, query: query ?? '' }
     const reason = 'the BlobEndpoint in the connection string is not a URL of http or https'
     throw unusable('not_found', reason, 'copy it again')

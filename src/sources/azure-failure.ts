@@ -37,7 +37,8 @@ export function azureFailure(error: unknown, { step, place, key, signal }: Azure
   if (signal.aborted) return egressFailureIn(step, new EgressError('timed out'), host)
   const known = knownFailure(error, host, field)
   if (known) return known
-  const { name, status } = readAzureError(error)
+  const told = readAzureError(error)
+  const { name, status } = told
   if (key !== undefined && (changed.includes(name) || status === 412 || (status === 404 && name === ''))) {
     return new ObjectChanged()
   }
@@ -48,7 +49,7 @@ export function azureFailure(error: unknown, { step, place, key, signal }: Azure
     action: key === undefined ? 'list' : 'read',
     isPublic: account.sharedKey === undefined && account.accessSignature === undefined,
   }
-  return new ProbeFailure({ step, ...tellOf(name, status)(words) })
+  return new ProbeFailure({ step, ...tellOf(told, words)(words) })
 }
 
 /** Whoever waits for an answer is past connecting. */
@@ -57,26 +58,36 @@ function egressFailureIn(step: ProbeStep, error: EgressError, host: string): Pro
   return new ProbeFailure({ step, code, reason, remedy, ...(field !== undefined && { field }) })
 }
 
-function readAzureError(error: unknown): { name: string; status: number } {
-  const { statusCode, code, details, response } = (error ?? {}) as Record<string, unknown>
+interface AzureError {
+  /** As the service calls it; empty when it has no name. */
+  name: string
+  /** 0 when there was no answer. */
+  status: number
+  /** The service does not know who we are. What it calls that can also mean that it does not let us. */
+  isUnknown: boolean
+}
+
+function readAzureError(error: unknown): AzureError {
+  const { statusCode, code, details, response, message } = (error ?? {}) as Record<string, unknown>
   const told = (details as { errorCode?: unknown } | undefined)?.errorCode ?? code
   const headers = (response as { headers?: { get?(name: string): string | undefined } } | undefined)?.headers
   const name = headers?.get?.('x-ms-error-code') ?? told
   return {
     name: typeof name === 'string' ? name : '',
     status: typeof statusCode === 'number' ? statusCode : 0,
+    isUnknown: name === 'AuthorizationFailure' && /failed to authenticate/i.test(String(message)),
   }
 }
 
 const missingNames = ['ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'InvalidResourceName']
 const accountNames = ['AccountIsDisabled', 'AccountBeingCreated', 'ResourceTypeMismatch']
 
-function tellOf(name: string, status: number): Tell {
-  if (name === 'AuthenticationFailed' || name === 'InvalidAuthenticationInfo') return tellRefused
-  if (missingNames.includes(name)) return tellMissing
-  if (name === 'ResourceNotFound' || name === 'NoAuthenticationInformation' || name === 'PublicAccessNotPermitted') {
-    return tellNotPublic
-  }
+const refusedNames = ['AuthenticationFailed', 'InvalidAuthenticationInfo']
+
+function tellOf({ name, status, isUnknown }: AzureError, { isPublic }: Words): Tell {
+  if (isPublic && (isUnknown || name === 'ResourceNotFound' || [401, 403, 409].includes(status))) return tellNotPublic
+  if (isUnknown || refusedNames.includes(name)) return tellRefused
+  if (missingNames.includes(name) || name === 'ResourceNotFound') return tellMissing
   if (name === 'BlobArchived' || name === 'BlobBeingRehydrated') return tellArchived
   if (accountNames.includes(name)) return tellAccount
   if (status === 401 || status === 403) return tellDenied
@@ -101,15 +112,12 @@ const tellMissing: Tell = ({ host, thing, thingField }) => ({
   field: thingField,
 })
 
-const tellNotPublic: Tell = ({ thing, thingField, isPublic }) =>
-  isPublic
-    ? {
-        code: 'permission_missing',
-        reason: `${thing} does not exist, or is not open to everyone`,
-        remedy: 'send a connection string with a key, and authentication CONNECTION_STRING',
-        field: 'authentication',
-      }
-    : { code: 'not_found', reason: `${thing} does not exist`, remedy: 'check its name', field: thingField }
+const tellNotPublic: Tell = ({ thing }) => ({
+  code: 'permission_missing',
+  reason: `${thing} does not exist, or is not open to everyone`,
+  remedy: 'send a connection string with a key, and authentication CONNECTION_STRING',
+  field: 'authentication',
+})
 
 const tellArchived: Tell = ({ thing }) => ({
   code: 'not_set_up',
@@ -125,11 +133,11 @@ const tellAccount: Tell = ({ host }) => ({
   field: 'connectionString',
 })
 
-const tellDenied: Tell = ({ thing, action, isPublic }) => ({
+const tellDenied: Tell = ({ thing, action }) => ({
   code: 'permission_missing',
   reason: `the connection string does not allow us to ${action} ${thing}`,
   remedy: `use one that may ${action} it, from the network of Penstock too`,
-  field: isPublic ? 'authentication' : 'connectionString',
+  field: 'connectionString',
 })
 
 const tellBusy: Tell = ({ host }) => failedServer(`${host} asks us to slow down`)

@@ -21,8 +21,10 @@ export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {
       const status = response.statusCode ?? 0
       const answer = { request, status, headers: headersOf(request, response) }
       const isStream = request.streamResponseStatusCodes?.has(status) ?? false
-      if (isStream) return { ...answer, readableStreamBody: response }
-      return { ...answer, bodyAsText: await textOf(response) }
+      if (!isStream) return { ...answer, bodyAsText: await textOf(response) }
+      // From here on, silence may mean that whoever reads takes their time.
+      response.setTimeout(0)
+      return { ...answer, readableStreamBody: response }
     },
   }
 }

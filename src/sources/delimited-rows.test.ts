@@ -135,11 +135,10 @@ describe('CSV', () => {
 
   it('with hostile text takes no time', () => {
     const startedAtMs = performance.now()
-    const spaces = ' '.repeat(300_000)
-    assert.equal(decode(`x${spaces}y,1\n`).rows.length, 1)
-    assert.equal(decode(`${','.repeat(200_000)}\n`).rows.length, 1)
-    assert.equal(decode(`${"'',".repeat(200_000)}\n`).rows.length, 1)
-    assert.equal(decode(`${'"",'.repeat(200_000)}\n`).rows.length, 1)
+    assert.deepEqual(cellsOf(`x${' '.repeat(300_000)}y  ,1\n`)[0]?.[1], '1')
+    for (const cell of ['', "''", '""', "'", "'x''"]) {
+      assert.equal(reasonOf(`${`${cell},`.repeat(200_000)}\n`), 'line 1 has more than 10000 values')
+    }
     const tookMs = performance.now() - startedAtMs
     assert.ok(tookMs < 5000, `${tookMs} ms`)
   })
@@ -155,6 +154,7 @@ describe('CSV', () => {
         const text = rows.map((row) => row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join()).join('\n')
         assert.deepEqual(cellsOf(`${text}\n`), rows)
       }),
+      { numRuns: 50 },
     )
   })
 })
@@ -200,7 +200,8 @@ describe('TabSeparated', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary' }), fc.string()), { minLength: 1 }), (rows) => {
         const text = rows.map((row) => row.map(escaped).join('\t')).join('\n')
-        assert.deepEqual(cellsOf(`${text}\n`, { format }), rows)
+        // Not at the very beginning, where a mark of the byte order would be skipped.
+        assert.deepEqual(cellsOf(`a\tb\n${text}\n`, { format }), [['a', 'b'], ...rows])
       }),
     )
   })

@@ -5,6 +5,9 @@ import { type Decoded, excerptOf, type ObjectDecoding, type ObjectStart, Undecod
 import { inferFieldsOfText } from './infer-fields.ts'
 import type { Row, SourceField } from './source.ts'
 
+/** More than any table has: then the delimiter is not what it is said to be. */
+const maxColumns = 10_000
+
 /** Null stands for the value NULL. */
 type Cells = (string | null)[]
 
@@ -94,7 +97,9 @@ function readLines(text: string, { readCell, isWhole, maxLines }: ReadOptions): 
         if (!isWhole) return lines
         throw new Undecodable(`line ${number} has a quote that is not closed`)
       }
-      cells.push(cell.value)
+      if (cells.push(cell.value) > maxColumns) {
+        throw new Undecodable(`line ${number} has more than ${maxColumns} values`)
+      }
       at = cell.next
       isOpen = cell.before === 'cell'
     }

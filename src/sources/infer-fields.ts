@@ -8,6 +8,13 @@ export function inferFields(rows: Row[]): SourceField[] {
   return infer(rows, observe)
 }
 
+const fractions = new WeakMap<Row, string[]>()
+
+/** Says of a row which of its fields had a fraction, even if nothing of it is left: 1.0 is an integer for JavaScript alone. */
+export function noteFractions(row: Row, names: string[]): void {
+  fractions.set(row, names)
+}
+
 /**
  * The same for formats that have nothing but text: numbers, truth values, dates and timestamps are recognised in it. An empty
  * text counts as missing, unless the field is text after all.
@@ -28,6 +35,10 @@ function infer(rows: Row[], observeValue: Observe): SourceField[] {
         fields.set(name, values)
       }
       observeValue(values, row[name])
+    }
+    for (const name of fractions.get(row) ?? []) {
+      const values = fields.get(name)
+      if (values) values.hasFraction = true
     }
   }
   return [...fields].map(([name, values]) => {

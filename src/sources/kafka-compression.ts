@@ -11,7 +11,7 @@ export class UnreadableBatch extends Error {
   }
 }
 
-export const largestBatchBytes = 64 * 1024 * 1024
+const largestBatchBytes = 64 * 1024 * 1024
 
 /** `codec` is the number that stands in the attributes of a batch. */
 export function decompressBatch(codec: number, bytes: Buffer): Buffer {

@@ -29,8 +29,8 @@ export interface KafkaAccess extends Surroundings {
 }
 
 export interface BrokerConnection extends Wire {
-  /** The first of these, newest first, that the broker speaks. */
-  choose<Api extends { key: number; version: number }>(apis: readonly [Api, ...Api[]]): Api
+  /** The first of these, newest first, that the broker speaks; the oldest if it speaks none. */
+  choose<Api extends { key: number; version: number }>(apis: readonly Api[]): Api
   /** After that the broker ends the connection by itself. */
   isExpired(): boolean
 }

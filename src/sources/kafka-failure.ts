@@ -108,7 +108,7 @@ function timedOut(cause: Error, place: BrokerPlace, step: ProbeStep): ProbeFailu
 
 /** The connection broke when the broker was asked for a login. */
 export function handshakeBroken(error: WireError, place: BrokerPlace): ProbeFailure {
-  if (error.failure === 'timed out') return timedOut(error, place, 'authenticate')
+  if (error.failure !== 'closed') return loginUnanswered(error, place)
   return failureFrom(error, {
     step: 'authenticate',
     code: 'not_set_up',
@@ -120,13 +120,24 @@ export function handshakeBroken(error: WireError, place: BrokerPlace): ProbeFail
 
 /** The connection broke while the broker was to check who we are. */
 export function loginBroken(error: WireError, place: BrokerPlace): ProbeFailure {
-  if (error.failure === 'timed out') return timedOut(error, place, 'authenticate')
+  if (error.failure !== 'closed') return loginUnanswered(error, place)
   return failureFrom(error, {
     step: 'authenticate',
     code: 'credentials_refused',
     reason: `${placeText(place)} ended the connection when it was given the credentials`,
     remedy: 'check the user name, the password and the authentication that the broker expects',
     field: 'credentials',
+  })
+}
+
+function loginUnanswered(error: WireError, place: BrokerPlace): ProbeFailure {
+  if (error.failure === 'timed out') return timedOut(error, place, 'authenticate')
+  return failureFrom(error, {
+    step: 'authenticate',
+    code: 'protocol_mismatch',
+    reason: `${placeText(place)} answered the login with something that cannot be read`,
+    remedy: 'check that this is the port of a Kafka broker, and look at its log',
+    field: 'brokers',
   })
 }
 

@@ -40,7 +40,11 @@ const readCommitted = 1
 const anyEpoch = -1
 const answerTimeoutMs = 10_000
 
-const fetches = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4] as const
+const fetches = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4].map(({ api, createRequest }) => ({
+  key: api.key,
+  version: api.version,
+  createRequest,
+}))
 
 /** The answer has at least one batch, however large, of the first partition that has any. */
 export async function fetchRecords(
@@ -48,8 +52,7 @@ export async function fetchRecords(
   wanted: WantedPartition[],
   { waitMs, maxBytes, maxPartitionBytes }: FetchLimits,
 ): Promise<FetchedPartition[]> {
-  const { version } = broker.choose([fetchV12.api, fetchV11.api, fetchV10.api, fetchV7.api, fetchV4.api])
-  const { createRequest } = fetches.find(({ api }) => api.version === version)!
+  const { key, version, createRequest } = broker.choose(fetches)
   const topics = byTopic(wanted, ({ partition, offset }) => ({
     partition,
     currentLeaderEpoch: anyEpoch,
@@ -63,7 +66,7 @@ export async function fetchRecords(
     (connection) =>
       new Promise((resolve, reject) => {
         connection.send<FetchedPartition[]>(
-          1,
+          key,
           version,
           () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requested, [], ''),
           (_id, _key, _version, reader) => readAnswer(reader, version),

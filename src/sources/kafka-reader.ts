@@ -14,7 +14,7 @@ import {
   topicFailure,
 } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
-import { byLeader, loadOffsets } from './kafka-offsets.ts'
+import { byLeader, loadOffsets, partitionName } from './kafka-offsets.ts'
 import { type Batch, NotConnected, type Positions, type ReadLimits, type SourceReader } from './source.ts'
 
 /** New partitions are noticed after this time at the latest. */
@@ -66,7 +66,7 @@ function makeReader(
     refreshedAtMs = performance.now()
     await updatePartitions(partitions, cluster, positions, config.offset)
     isStale = [...partitions.values()].some(({ leader }) => !leader)
-    turns = [...turns, ...[...partitions.values()].filter((partition) => !turns.includes(partition))]
+    turns = [...new Set([...turns, ...partitions.values()])]
   }
 
   const judge = async (partition: ReadPartition, { errorCode }: FetchedPartition): Promise<void> => {
@@ -82,16 +82,16 @@ function makeReader(
   }
 
   const fetchFrom = async (leader: BrokerPlace, led: ReadPartition[], maxBytes: number): Promise<void> => {
-    const wanted = led.map(({ topic, partition, position }) => ({ topic, partition, offset: position! }))
+    const wanted = new Map(
+      led.map(({ name, topic, partition, position }) => [name, { topic, partition, offset: position! }]),
+    )
     const broker = await cluster.connectionTo(leader)
     const limits = { waitMs: longestFetchMs, maxBytes, maxPartitionBytes }
-    for (const fetched of await fetchRecords(broker, wanted, limits)) {
-      const index = wanted.findIndex(
-        ({ topic, partition }) => topic === fetched.topic && partition === fetched.partition,
-      )
-      const partition = led[index]
+    for (const fetched of await fetchRecords(broker, [...wanted.values()], limits)) {
+      const name = partitionName(fetched)
+      const partition = partitions.get(name)
       // Meanwhile another leader may have been asked.
-      if (!partition || partition.position !== wanted[index]!.offset || hasUpcoming(partition)) continue
+      if (!partition || partition.position !== wanted.get(name)?.offset || hasUpcoming(partition)) continue
       if (fetched.errorCode === 0) keepFetched(partition, fetched)
       else await judge(partition, fetched)
     }

@@ -51,21 +51,19 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
     /** One object: a partition gives one batch, and whatever the limits are, a single one may exceed them. */
     async read({ waitMs, signal: ofRead }: ReadLimits): Promise<Batch[]> {
       const limit = AbortSignal.any([signal, ofRead])
-      const endsAtMs = performance.now() + waitMs
       try {
-        for (;;) {
-          const object = await findNext(limit)
-          if (object) {
-            const from = position
-            position = positionOf(object)
-            return [batchOf(object, from, position, store)]
-          }
-          if (!isContinuous) throw new EndOfInput()
-          const leftMs = endsAtMs - performance.now()
-          if (leftMs > 0) await wait(Math.min(leftMs, pollMs), undefined, { signal: limit })
+        let object = await findNext(limit)
+        if (!object && isContinuous) {
+          // Stores count every list: they are asked once in the time that the caller gives.
+          await wait(waitMs, undefined, { signal: limit })
           isAtEnd = false
-          if (leftMs <= 0) return []
+          object = await findNext(limit)
         }
+        if (!object && !isContinuous) throw new EndOfInput()
+        if (!object) return []
+        const from = position
+        position = positionOf(object)
+        return [batchOf(object, from, position, store)]
       } catch (error) {
         throw readerError(error)
       }
@@ -74,9 +72,6 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
     close: async () => store.close(),
   }
 }
-
-/** Stores count every list: they are not asked more often than this within one read. */
-const pollMs = 1_000
 
 function positionOf({ key, etag }: StoredObject): string {
   return `${encodeURIComponent(etag)} ${key}`

@@ -114,7 +114,7 @@ async function reach(place: ObjectPlace, context: SourceContext, options: ProbeO
 function notReached(failure: ProbeFailure): ProbeFailure {
   if (failure.code !== 'certificate_untrusted') return failure
   const remedy = 'use a certificate that everyone trusts, or have the operator of Penstock add its authority'
-  return new ProbeFailure({ ...failure, reason: failure.reason, remedy })
+  return new ProbeFailure({ ...failure, remedy })
 }
 
 interface Address {

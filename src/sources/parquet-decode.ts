@@ -1,5 +1,5 @@
 // The first rows of a Parquet object, and its columns as its schema declares them. Of an object of any size it reads the footer
-// and the first pages of each column. Runs in a thread of its own: the library trusts what it reads.
+// and the first pages of each column. Runs in a process of its own: the library trusts what it reads.
 import { Buffer } from 'node:buffer'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import {
@@ -61,9 +61,9 @@ export async function firstRows(object: ObjectBytes, compression: Compression, m
     if (wanted <= 0) break
     const readGroup = await groupReader(read, sizeBytes, group)
     const chunks = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema[0])
-    const values = await mapInTurns(columns, columnsAtOnce, async ({ name, column, reading }) => {
-      return readColumn(readGroup, { metadata, group, chunks: chunks.get(name) ?? [], column, reading, wanted })
-    })
+    const values = await mapInTurns(columns, columnsAtOnce, ({ name, column, reading }) =>
+      readColumn(readGroup, { metadata, group, chunks: chunks.get(name) ?? [], column, reading, wanted }),
+    )
     const complete = values.reduce((least, { length }) => Math.min(least, length), wanted)
     for (let index = 0; index < complete; index++) {
       rows.push(Object.fromEntries(columns.map(({ name }, place) => [name, values[place]?.[index] ?? null])))

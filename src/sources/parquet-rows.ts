@@ -1,10 +1,12 @@
-// Parquet, decoded in a thread of its own. The library believes what the bytes say, so that a few of them can make it fill the
-// memory or run forever: then the thread ends, and Penstock goes on. Only the thread loads the library; it asks us for bytes.
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+// Parquet, decoded in a process of its own. The library believes what the bytes say, so that a few of them can make it fill the
+// memory or run forever: then that process ends, and Penstock goes on. It is given no environment, and asks us for the bytes.
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { type Compression, type Decoded, type ObjectBytes, Undecodable } from './decode.ts'
 
 interface Task {
-  decodesParquet: true
   key: string
   sizeBytes: number
   compression: Compression
@@ -17,15 +19,12 @@ interface ReadRequest {
   end: number
 }
 
-type FromThread = { read: ReadRequest } | { decoded: Decoded } | { undecodable: string }
-
-interface ToThread {
-  id: number
-  bytes: Uint8Array
-}
+type FromDecoder = { read: ReadRequest } | { decoded: Decoded } | { undecodable: string }
+type ToDecoder = { task: Task } | { id: number; bytes: Uint8Array }
 
 /** Between two signs of life, when it does not wait for bytes. */
 const maxSilenceMs = 10_000
+const maxLifeMs = 120_000
 const maxHeapMebibytes = 512
 
 export async function decodeParquet(
@@ -35,48 +34,47 @@ export async function decodeParquet(
   { silenceMs = maxSilenceMs } = {},
 ): Promise<Decoded> {
   const { key, sizeBytes } = object
-  const task: Task = { decodesParquet: true, key, sizeBytes, compression, maxRows }
-  const thread = new Worker(new URL(import.meta.url), {
-    workerData: task,
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMebibytes },
+  const decoder = fork(fileURLToPath(import.meta.url), {
+    execArgv: [`--max-old-space-size=${maxHeapMebibytes}`],
+    env: {},
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
+  const ended = once(decoder, 'close').catch(() => undefined)
   try {
-    return await serve(thread, object, silenceMs)
+    return await serve(decoder, object, { task: { key, sizeBytes, compression, maxRows }, silenceMs })
   } finally {
-    await thread.terminate()
+    decoder.kill('SIGKILL')
+    await ended
   }
 }
 
-async function serve(thread: Worker, object: ObjectBytes, silenceMs: number): Promise<Decoded> {
+async function serve(
+  decoder: ChildProcess,
+  object: ObjectBytes,
+  { task, silenceMs }: { task: Task; silenceMs: number },
+): Promise<Decoded> {
   const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
+  // It may end at any moment, and its end is told by the event.
+  const send = (message: ToDecoder): void => void decoder.send(message, () => undefined)
+  const giveUp = (): void => reject(new Undecodable('the Parquet object takes too long to decode'))
+  let silence = setTimeout(giveUp, silenceMs)
   let reads = 0
-  let silence: NodeJS.Timeout | undefined
-  const watch = (): void => {
-    clearTimeout(silence)
-    const giveUp = (): void => reject(new Undecodable('the Parquet object takes too long to decode'))
-    if (reads === 0) silence = setTimeout(giveUp, silenceMs)
-  }
   const answer = async ({ id, start, end }: ReadRequest): Promise<void> => {
     reads++
-    // A copy, since of a part of a buffer the whole buffer would be sent.
-    const bytes = new Uint8Array(await object.read(start, end))
-    reads--
-    const message: ToThread = { id, bytes }
-    thread.postMessage(message, [bytes.buffer])
-    watch()
+    clearTimeout(silence)
+    const bytes = await object.read(start, end)
+    send({ id, bytes })
+    if (--reads === 0) silence = setTimeout(giveUp, silenceMs)
   }
-  thread.on('message', (message: FromThread) => {
+  decoder.on('message', (message: FromDecoder) => {
     if ('decoded' in message) resolve(message.decoded)
     else if ('undecodable' in message) reject(new Undecodable(message.undecodable))
     else answer(message.read).catch(reject)
-    watch()
   })
-  thread.on('error', (error: NodeJS.ErrnoException) => {
-    const isTooMuch = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-    reject(new Undecodable(`the Parquet object ${isTooMuch ? 'takes too much memory to decode' : 'cannot be read'}`))
-  })
-  thread.on('exit', () => reject(new Undecodable('the Parquet object cannot be read')))
-  watch()
+  decoder.on('error', reject)
+  decoder.on('exit', () => reject(new Undecodable('the Parquet object takes too much memory to decode')))
+  send({ task })
   try {
     return await promise
   } finally {
@@ -85,28 +83,37 @@ async function serve(thread: Worker, object: ObjectBytes, silenceMs: number): Pr
   }
 }
 
-async function runTask({ key, sizeBytes, compression, maxRows }: Task): Promise<FromThread> {
+function runDecoder(): void {
+  // Whatever becomes of those who wait for it, and however busy it is.
+  const end = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${maxLifeMs})`
+  new Worker(end, { eval: true }).unref()
+  process.on('disconnect', () => process.exit())
+  const tell = (message: FromDecoder): void => void process.send?.(message)
   const waiting = new Map<number, (bytes: Uint8Array) => void>()
   let lastId = 0
-  const port = parentPort!
-  port.on('message', ({ id, bytes }: ToThread) => {
-    waiting.get(id)?.(bytes)
-    waiting.delete(id)
-  })
   const read = (start: number, end: number): Promise<Uint8Array> =>
     new Promise((resolve) => {
       const id = ++lastId
       waiting.set(id, resolve)
-      port.postMessage({ read: { id, start, end } } satisfies FromThread)
+      tell({ read: { id, start, end } })
     })
-  const { firstRows } = await import('./parquet-decode.ts')
+  process.on('message', (message: ToDecoder) => {
+    if ('task' in message) decodeTask(message.task, read).then(tell)
+    else waiting.get(message.id)?.(message.bytes)
+  })
+}
+
+async function decodeTask(
+  { key, sizeBytes, compression, maxRows }: Task,
+  read: ObjectBytes['read'],
+): Promise<FromDecoder> {
   try {
+    const { firstRows } = await import('./parquet-decode.ts')
     return { decoded: await firstRows({ key, sizeBytes, read }, compression, maxRows) }
   } catch (error) {
-    if (error instanceof Undecodable) return { undecodable: error.reason }
-    throw error
+    return { undecodable: error instanceof Undecodable ? error.reason : 'the Parquet object cannot be read' }
   }
 }
 
-const task = workerData as Partial<Task> | null
-if (!isMainThread && task?.decodesParquet) runTask(task as Task).then((message) => parentPort!.postMessage(message))
+const isDecoder = process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)
+if (isDecoder) runDecoder()

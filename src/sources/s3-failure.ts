@@ -46,7 +46,9 @@ export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSigna
   if (name === 'InvalidObjectState') {
     return failed('not_set_up', `${thing} is archived`, 'restore it, or use a pattern that leaves it out', fields.thing)
   }
-  const failure = awsFailure(error, attempt)
+  // What the client calls an answer that has no name of its own. A store names what is missing.
+  const isNameless = name === 'NotFound' && !attempt.mayBeBare
+  const failure = awsFailure(isNameless ? undefined : error, attempt)
   if (failure.code !== 'permission_missing' || !attempt.isPublic) return failure
   const reason = `${thing} is not open to everyone for ${attempt.needs}`
   return failed('permission_missing', reason, 'send an access key, or make it public', 'authentication')

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream'
 import { addAbortSignal } from 'node:stream'
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { AwsCredentials } from './aws.ts'
-import { awsEndpoint, awsRequestHandler, retryOnce } from './aws-http.ts'
 import { readAwsError } from './aws-error.ts'
+import { awsEndpoint, awsRequestHandler, retryOnce } from './aws-http.ts'
 import type { BucketPlace } from './object-place.ts'
 import { ObjectChanged, type ObjectPage, type ObjectStore, type StoredObject } from './object-store.ts'
 import { listAttempt, readAttempt, type S3Attempt, s3Failure } from './s3-failure.ts'
@@ -26,8 +26,9 @@ export function openS3Store(
   surroundings: Surroundings,
 ): ObjectStore {
   const { bucket: Bucket } = place
+  const handler = awsRequestHandler(surroundings, context)
   let at = place
-  let client = makeClient(at, access, context, surroundings)
+  let client = makeClient(at, access, context, handler)
 
   /** In the region that the store names, when the URL names none. */
   const send = async <Output>(
@@ -42,14 +43,13 @@ export function openS3Store(
       const { region } = readAwsError(error)
       const mayMove = at.isRegionGuessed && region !== undefined && region !== at.region
       if (!mayMove || failure instanceof ObjectChanged || failure.code !== 'wrong_region') throw failure
-      client.destroy()
       at = {
         ...at,
         region,
         isRegionGuessed: false,
         ...(at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }),
       }
-      client = makeClient(at, access, context, surroundings)
+      client = makeClient(at, access, context, handler)
     }
     try {
       return await ask(client)
@@ -120,7 +120,7 @@ export function openS3Store(
       return wholeObject(Body as Readable, sizeBytes, abortSignal)
     },
 
-    close: () => client.destroy(),
+    close: () => handler.destroy(),
   }
 }
 
@@ -141,10 +141,10 @@ const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' 
 function makeClient(
   { endpoint, region, isPathStyle, vendor }: BucketPlace,
   { credentials }: S3Access,
-  context: SourceContext,
-  surroundings: Surroundings,
+  { awsEndpoints }: SourceContext,
+  requestHandler: ReturnType<typeof awsRequestHandler>,
 ): S3Client {
-  const elsewhere = vendor === 'amazon' ? context.awsEndpoints.s3 : undefined
+  const elsewhere = vendor === 'amazon' ? awsEndpoints.s3 : undefined
   const client = new S3Client({
     region,
     endpoint: elsewhere ?? endpoint,
@@ -152,7 +152,7 @@ function makeClient(
     // Without credentials the client would look for those of the operator, and sign with them.
     credentials: credentials ?? nobody,
     ...(credentials === undefined && { signer: { sign: async (request) => request } }),
-    requestHandler: awsRequestHandler(surroundings, context),
+    requestHandler,
     retryStrategy: retryOnce,
     // Stores of others do not know the checksums that Amazon's added later.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -3,7 +3,15 @@
 import { type Readable, Transform } from 'node:stream'
 import { NotConnected } from './source.ts'
 
-export function wholeObject(body: Readable, sizeBytes: number, signal: AbortSignal): Readable {
+/** A store that gives nothing for this long, and at most twice as long, has stalled. */
+const longestStallMs = 60_000
+
+export function wholeObject(
+  body: Readable,
+  sizeBytes: number,
+  signal: AbortSignal,
+  stallMs = longestStallMs,
+): Readable {
   let passedBytes = 0
   const whole = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
@@ -18,12 +26,20 @@ export function wholeObject(body: Readable, sizeBytes: number, signal: AbortSign
   const fail = (): void => {
     whole.destroy(new NotConnected())
   }
+  let awaitedFrom: number | undefined
+  const watch = setInterval(() => {
+    // Whoever reads may take their time: the store is awaited only when all that it gave has been taken.
+    const isAwaited = whole.readableLength === 0 && !body.readableEnded
+    if (isAwaited && awaitedFrom === passedBytes) fail()
+    awaitedFrom = isAwaited ? passedBytes : undefined
+  }, stallMs)
   body.on('error', fail)
   body.once('close', () => {
     if (!body.readableEnded) fail()
   })
   signal.addEventListener('abort', fail, { once: true })
   whole.once('close', () => {
+    clearInterval(watch)
     signal.removeEventListener('abort', fail)
     body.destroy()
   })

@@ -1,12 +1,13 @@
 // Probes of a Kafka source that fail: each thing that can be wrong is told apart from all others, and no secret is told.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { Egress } from '../../src/lib/egress.ts'
 import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
 import { probe, probeFails, strictEgress } from './conformance.ts'
 import type { KafkaServer, KeyPair, Login } from './kafka-server.ts'
-import { deadAddress, jsonRecords, listen, plaintextContext, sourceOf, topicWith } from './kafka-world.ts'
+import { jsonRecords, plaintextContext, sourceOf, strictContext, topicWith } from './kafka-world.ts'
+import { closedPort, startSilent, startWeb } from './odd-servers.ts'
 
 const wrongPassword = 'not-the-password-at-all'
 const resolvesNothing = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
@@ -109,8 +110,8 @@ function describeTls(running: () => KafkaServer): void {
     const server = running()
     const parts = { config, ...(caCertificate === undefined ? {} : { caCertificate }) }
     // Also where plaintext would be allowed: a bad certificate is no reason to do without.
-    for (const context of [undefined, plaintextContext]) {
-      const source = sourceOf(server, 'any', { ...parts, ...(context ? { context } : {}) })
+    for (const context of [strictContext, plaintextContext]) {
+      const source = sourceOf(server, 'any', { ...parts, context })
       await probeFails(source, { step: 'tls', code, field }, { secrets: secretsOf(server) })
     }
   }
@@ -132,7 +133,7 @@ function describeTls(running: () => KafkaServer): void {
       '-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n',
     ))
 
-  it('tells that the broker speaks no TLS, and sends it no password', async () => {
+  it('tells that the broker speaks no TLS', async () => {
     const server = running()
     const source = sourceOf(server, 'any', { config: { brokers: server.listeners.saslPlain } })
     const expected = { step: 'tls', code: 'tls_refused', field: 'brokers' } as const
@@ -155,7 +156,7 @@ function describeTls(running: () => KafkaServer): void {
 function describeWay(running: () => KafkaServer): void {
   it('tells that nothing listens on the port', async () => {
     const server = running()
-    const brokers = await deadAddress()
+    const brokers = `127.0.0.1:${await closedPort()}`
     const source = sourceOf(server, 'any', { config: { brokers } })
     const expected = { step: 'connect', code: 'connection_refused', field: 'brokers' } as const
     const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
@@ -164,7 +165,11 @@ function describeWay(running: () => KafkaServer): void {
 
   it('tells how many brokers were tried, and what is wrong with the first', async () => {
     const server = running()
-    const brokers = [await deadAddress(), await deadAddress(), await deadAddress()]
+    const brokers = [
+      `127.0.0.1:${await closedPort()}`,
+      `127.0.0.1:${await closedPort()}`,
+      `127.0.0.1:${await closedPort()}`,
+    ]
     const source = sourceOf(server, 'any', { config: { brokers: brokers.join(',') } })
     const expected = { step: 'connect', code: 'connection_refused', field: 'brokers' } as const
     const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
@@ -186,40 +191,38 @@ function describeWay(running: () => KafkaServer): void {
     await probeFails(sourceOf(server, 'any'), expected, { secrets: secretsOf(server), egress: strictEgress })
   })
 
-  it('tells that the host never answers, and ends in time', async () => {
+  it('tells that the host never answers, ends in time and leaves nothing open', async () => {
     const server = running()
-    const silent = await listen(() => undefined)
+    const silent = await startSilent()
     try {
-      for (const context of [undefined, plaintextContext]) {
-        const source = sourceOf(server, 'any', {
-          config: { brokers: silent.address },
-          ...(context ? { context } : {}),
-        })
+      for (const context of [strictContext, plaintextContext]) {
+        const config = { brokers: `127.0.0.1:${silent.port}` }
         const startedAtMs = performance.now()
         const options = { secrets: secretsOf(server), timeoutMs: 300 }
-        await probeFails(source, { step: 'connect', code: 'timed_out', field: 'brokers' }, options)
+        const expected = { step: 'connect', code: 'timed_out', field: 'brokers' } as const
+        await probeFails(sourceOf(server, 'any', { config, context }), expected, options)
         const tookMs = performance.now() - startedAtMs
         assert.ok(tookMs < 900, `${tookMs} ms`)
       }
+      await setTimeout(50)
+      assert.equal(silent.connections(), 0)
     } finally {
       await silent.stop()
     }
   })
 
-  it('tells that an HTTP server is no Kafka', async () => {
+  it('tells that a server of the web is no Kafka', async () => {
     const server = running()
-    const http = createServer((_request, response) => response.end('hello'))
-    const listener = await listen((socket) => http.emit('connection', socket))
+    const web = await startWeb(200, 'text/plain', 'hello')
     try {
-      const config = { brokers: listener.address }
+      const config = { brokers: `127.0.0.1:${web.port}` }
       const secrets = secretsOf(server)
       await probeFails(sourceOf(server, 'any', { config }), { step: 'tls', code: 'tls_refused' }, { secrets })
       const unsecured = sourceOf(server, 'any', { config, context: plaintextContext })
       const expected = { step: 'connect', code: 'protocol_mismatch', field: 'brokers' } as const
       await probeFails(unsecured, expected, { secrets })
     } finally {
-      http.closeAllConnections()
-      await listener.stop()
+      await web.stop()
     }
   })
 
@@ -280,7 +283,7 @@ function describeRecords(running: () => KafkaServer): void {
   it('tells that the schema registry cannot be reached', async () => {
     const server = running()
     const topic = await topicWith(server, [{ partition: 0, value: Buffer.from([0, 0, 0, 0, 1, 2]) }])
-    const schemaRegistry = { url: `https://${await deadAddress()}` }
+    const schemaRegistry = { url: `https://127.0.0.1:${await closedPort()}` }
     const source = sourceOf(server, topic, { config: { format: 'AvroConfluent', schemaRegistry } })
     await probeFails(source, { step: 'decode', code: 'connection_refused' }, { secrets: secretsOf(server) })
   })

@@ -7,7 +7,8 @@ import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
 import { type Certificates, makeCertificates } from './certificates.ts'
 import { probe } from './conformance.ts'
 import type { KafkaCompression, KafkaServer } from './kafka-server.ts'
-import { deadAddress, jsonRecords, numbers, plaintextContext, sourceOf, strictContext, topicWith } from './kafka-world.ts'
+import { jsonRecords, numbers, plaintextContext, sourceOf, strictContext, topicWith } from './kafka-world.ts'
+import { closedPort } from './odd-servers.ts'
 import { type SchemaRegistryServer, startSchemaRegistry } from './schema-registry-server.ts'
 
 const healthyMs = 1_000
@@ -70,7 +71,7 @@ export function kafkaProbes(running: () => KafkaServer): void {
     it('takes the next broker when the first is not there', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(2))
-      const brokers = `${await deadAddress()},${server.listeners.saslTls}`
+      const brokers = `127.0.0.1:${await closedPort()},${server.listeners.saslTls}`
       const probed = await probe(sourceOf(server, topic, { config: { brokers } }))
       assert.deepEqual(probed.steps, steps)
       assert.equal(probed.samples[0]?.rows.length, 2)
@@ -142,14 +143,17 @@ function describeRecords(running: () => KafkaServer): void {
     assert.deepEqual((await probe(sourceOf(server, topic, { config }))).samples, [{ rows: [], fields: [] }])
   })
 
-  it('is empty for a topic without records', async () => {
-    const server = running()
-    const topic = await topicWith(server, [], 3)
-    const probed = await probe(sourceOf(server, topic))
-    assert.deepEqual(probed.samples, [{ rows: [], fields: [] }])
-    assert.deepEqual(probed.steps, steps)
-    assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
-  })
+  for (const strategy of ['from_beginning', 'from_latest', 'from_timestamp'] as const) {
+    it(`is empty for a topic without records, also ${strategy}`, async () => {
+      const server = running()
+      const topic = await topicWith(server, [], 3)
+      const offset = { strategy, ...(strategy === 'from_timestamp' ? { timestamp: '2026-01-31T12:00' } : {}) }
+      const probed = await probe(sourceOf(server, topic, { config: { offset } }))
+      assert.deepEqual(probed.samples, [{ rows: [], fields: [] }])
+      assert.deepEqual(probed.steps, steps)
+      assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
+    })
+  }
 }
 
 /** Minutes in the recent past: a broker may refuse times that are too old. */

@@ -1,7 +1,7 @@
 // Stands between a client and a listener of Kafka without TLS, and changes what is answered: an older broker, a leader that has
 // moved, a broker that breaks off or talks nonsense.
-import { connect } from 'node:net'
-import { type Listener, listen } from './kafka-world.ts'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Exchange {
   apiKey: number
@@ -15,9 +15,12 @@ export interface Exchange {
 /** Gives the answer, another one, or undefined to break off. */
 export type Alter = (exchange: Exchange) => Buffer | undefined
 
-export interface KafkaProxy extends Listener {
+export interface KafkaProxy {
+  /** host:port. */
+  address: string
   /** Connections that spoke Kafka. */
   connectionCount(): number
+  stop(): Promise<void>
 }
 
 /** What is advertised is changed to the proxy itself. */
@@ -25,14 +28,19 @@ export async function startKafkaProxy(target: string, alter: Alter): Promise<Kaf
   const [host, port] = target.split(':')
   const counts = new Map<number, number>()
   let connectionCount = 0
-  const listener = await listen((client) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
     const asked = new Map<number, { apiKey: number; apiVersion: number; count: number }>()
     const upstream = connect(Number(port), host)
     const end = (): void => {
       client.destroy()
       upstream.destroy()
     }
-    for (const socket of [client, upstream]) socket.on('error', end).on('close', end)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', end).on('close', end)
+    }
     client.on(
       'data',
       splitFrames((request) => {
@@ -48,14 +56,24 @@ export async function startKafkaProxy(target: string, alter: Alter): Promise<Kaf
       'data',
       splitFrames((answer) => {
         const request = asked.get(answer.readInt32BE(0))
-        const altered = request && alter({ ...request, answer: redirect(answer, Number(port), proxyPort()) })
+        const altered = request && alter({ ...request, answer: redirect(answer, Number(port), ownPort) })
         if (altered) client.write(frame(altered))
         else end()
       }, end),
     )
   })
-  const proxyPort = (): number => Number(listener.address.split(':')[1])
-  return { ...listener, connectionCount: () => connectionCount }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port: ownPort } = server.address() as AddressInfo
+  return {
+    address: `127.0.0.1:${ownPort}`,
+    connectionCount: () => connectionCount,
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
 }
 
 function frame(body: Buffer): Buffer {

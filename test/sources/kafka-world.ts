@@ -1,7 +1,5 @@
 // What the suites of the Kafka source have in common: sources for a server, topics of their own, and records to put in.
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
 import type { SourceSecrets } from '../../src/pipes/pipe-source.ts'
 import { makeKafkaSource } from '../../src/sources/kafka.ts'
@@ -97,40 +95,4 @@ export function numbers(from: number, to: number): number[] {
 
 export function sorted(ids: number[]): number[] {
   return ids.toSorted((a, b) => a - b)
-}
-
-export interface Listener {
-  /** host:port. */
-  address: string
-  stop(): Promise<void>
-}
-
-/** Something that listens and is no Kafka. */
-export async function listen(accept: (socket: Socket) => void): Promise<Listener> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    accept(socket)
-  })
-  return { address: await addressOf(server), stop: () => stop(server, sockets) }
-}
-
-async function addressOf(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-async function stop(server: Server, sockets: Set<Socket>): Promise<void> {
-  for (const socket of sockets) socket.destroy()
-  server.close()
-  await once(server, 'close')
-}
-
-/** An address where nothing listens. */
-export async function deadAddress(): Promise<string> {
-  const listener = await listen(() => undefined)
-  await listener.stop()
-  return listener.address
 }

@@ -59,7 +59,7 @@ export interface KinesisServer extends StreamAdministration {
   /** Is known, and may do nothing. */
   powerless?: AccessKey
   role?: AssumableRole
-  /** False: the records of a shard that is split or merged go over to what comes out of it. AWS does not do that. */
+  /** False: a shard that was split or merged has no end, and may even be written to. At AWS it keeps its records, and ends. */
   keepsClosedShards?: boolean
   stop(): Promise<void>
 }

@@ -53,8 +53,17 @@ const key = (name: string, limits: Partial<CheckedKey> = {}): CheckedKey => ({
   ...limits,
 })
 
+/** What whoever has assumed a role gets. */
+export interface TemporaryKey extends AccessKeyPair {
+  sessionToken: string
+}
+
 /** In this process: a store that lets everyone in, behind a door that checks signatures as Amazon does. */
-export async function startObjectServer({ tls }: { tls?: Certificate } = {}): Promise<ObjectServer> {
+export async function startObjectServer({
+  tls,
+}: {
+  tls?: Certificate
+} = {}): Promise<ObjectServer & { temporary: TemporaryKey }> {
   const store = buildApp({ logger: false })
   await store.listen({ host: '127.0.0.1', port: 0 })
   const { port } = store.server.address() as AddressInfo
@@ -64,13 +73,14 @@ export async function startObjectServer({ tls }: { tls?: Certificate } = {}): Pr
   const powerless = key('powerless', { mayRead: false })
   const onlyLists = key('lister', { denies: ['s3:GetObject'] })
   const onlyReads = key('reader', { denies: ['s3:ListBucket'] })
+  const temporary = { ...key('temporary'), sessionToken: 'token-of-the-session' }
   const buckets = new Map<string, BucketOptions>()
   const isPublic = (_method: string, path: string): boolean => {
     const [, bucket, inBucket] = /^\/([^/?]+)(?:\/([^?]*))?/.exec(path) ?? []
     const options = buckets.get(bucket ?? '')
     return options?.isPublic === true && (Boolean(inBucket) || options.mayBeListed !== false)
   }
-  const keys = [accessKey, powerless, onlyLists, onlyReads]
+  const keys = [accessKey, powerless, onlyLists, onlyReads, temporary]
   const check = await startSignatureCheck({ service: 's3', region, target, keys, isPublic, ...(tls && { tls }) })
   const send = async (path: string, body: Uint8Array = new Uint8Array()): Promise<void> => {
     const headers = { 'content-type': 'application/octet-stream', 'content-length': String(body.length) }
@@ -90,6 +100,7 @@ export async function startObjectServer({ tls }: { tls?: Certificate } = {}): Pr
     powerless,
     onlyLists,
     onlyReads,
+    temporary,
     async createBucket(name, options = {}) {
       buckets.set(name, options)
       await send(`/${name}`)

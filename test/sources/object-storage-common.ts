@@ -197,7 +197,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     const first = [...(await read(0)), ...(await read(0))]
     assert.deepEqual(keysOf(first), ['a', 'b'])
     assert.deepEqual(await read(50), [])
-    const waiting = read(10_000)
+    const waiting = read(1_000)
     await world().put(bucket, 'c', line(3))
     const came = await waiting
     assert.deepEqual(keysOf(came), ['c'])

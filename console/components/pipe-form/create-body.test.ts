@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createBody, withoutSecrets } from './create-body.ts'
 import { emptyDraft, type PipeDraft } from './create-draft.ts'
-import { missingIn, stepOfPointer } from './steps.ts'
+import { missingIn, stepOfError, stepOfPointer } from './steps.ts'
 
 const table = {
   ...emptyDraft.destination,
@@ -16,6 +16,7 @@ const kafkaDraft: PipeDraft = {
   serviceId: 'a-service',
   kind: 'kafka',
   name: 'orders',
+  validateSamples: false,
   kafka: {
     ...emptyDraft.kafka,
     brokers: 'broker.example:9092',
@@ -45,6 +46,12 @@ test('what is left empty or at its default is left out', () => {
       tableDefinition: { engine: { type: 'MergeTree' } },
     },
   })
+})
+
+test('the check of the source is asked for unless it is not wished', () => {
+  assert.equal(emptyDraft.validateSamples, true)
+  assert.equal(createBody({ ...kafkaDraft, validateSamples: true }).source.validateSamples, true)
+  assert.ok(!('validateSamples' in createBody(kafkaDraft).source))
 })
 
 test('only settings that differ from their default and matter to the kind are sent', () => {
@@ -245,6 +252,7 @@ test('what is shown has no secret in it, and is otherwise what is sent', () => {
 test('every field belongs to a step', () => {
   assert.equal(stepOfPointer('#/source'), 'start')
   assert.equal(stepOfPointer('#/source/kafka/credentials'), 'source')
+  assert.equal(stepOfPointer('#/source/validateSamples'), 'review')
   assert.equal(stepOfPointer('#/source/postgres/settings/pullBatchSize'), 'source')
   assert.equal(stepOfPointer('#/source/postgres/tableMappings/0/targetTable'), 'destination')
   assert.equal(stepOfPointer('#/destination/columns/0/name'), 'destination')
@@ -272,4 +280,11 @@ test('a step says what it still needs', () => {
   for (const step of ['start', 'source', 'destination', 'settings', 'review'] as const) {
     assert.deepEqual(missingIn(step, kafkaDraft), [])
   }
+})
+
+test('records that do not fit are mended at the destination, everything else where its field is', () => {
+  const pointer = '#/source/kafka'
+  const told = (step: string) => `source.kafka: the step "${step}" failed: no record has the field id; change it`
+  assert.equal(stepOfError({ pointer, detail: told('fit') }), 'destination')
+  assert.equal(stepOfError({ pointer, detail: told('decode') }), 'source')
 })

@@ -64,7 +64,13 @@ export function createBody(draft: PipeDraft): PipeCreate {
 }
 
 /** The source with its secrets, and nothing of an authentication that is not chosen. */
-export function sourceOf({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): Omit<PipeCreate['source'], 'validateSamples'> {
+export function sourceOf({
+  kind,
+  kafka,
+  kinesis,
+  objectStorage,
+  postgres,
+}: PipeDraft): Omit<PipeCreate['source'], 'validateSamples'> {
   switch (kind) {
     case 'kafka':
       return { kafka: kafkaOf(kafka) }

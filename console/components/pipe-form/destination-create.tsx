@@ -1,30 +1,18 @@
-import { Autocomplete, SimpleGrid, TagsInput } from '@mantine/core'
-import { useMemo } from 'react'
-import type { FieldMapping, TableMappingToAdd } from '../../../src/client/shapes.ts'
-import { destinationFields, tableDefinitionFields, tableEngineFields } from '../pipe-fields.ts'
+import { SimpleGrid, Stack, Text } from '@mantine/core'
+import { type ReactNode, useMemo } from 'react'
+import type { FieldMapping, SourceField, TableMappingToAdd } from '../../../src/client/shapes.ts'
+import { destinationFields } from '../pipe-fields.ts'
 import { Section } from '../section.tsx'
+import { UseFields } from '../source-check/use-fields.tsx'
 import { ColumnsEditor } from './columns-editor.tsx'
 import type { DestinationDraft } from './create-draft.ts'
 import { FieldMappingsEditor } from './field-mappings-editor.tsx'
-import { ChoiceField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
-import { errorOf, type FormError, otherErrors, pointersBelow } from './inputs.tsx'
+import { type PartProps, SwitchField, TextField } from './fields.tsx'
+import { errorOf, type FormError } from './inputs.tsx'
+import { TableDefinitionCreate } from './table-definition-create.tsx'
 import { TableMappingsEditor } from './table-mappings-editor.tsx'
 
 const path = ['destination']
-const definitionPath = [...path, 'tableDefinition']
-
-type EngineType = DestinationDraft['engineType']
-
-const engineMeanings: Record<EngineType, string> = {
-  MergeTree: 'Keeps every row.',
-  ReplacingMergeTree: 'Keeps the newest row of each sorting key.',
-  SummingMergeTree: 'Adds up the rows of each sorting key.',
-  Null: 'Keeps nothing; feeds materialized views.',
-}
-const engineNames = Object.fromEntries(Object.keys(engineMeanings).map((name) => [name, name])) as Record<
-  EngineType,
-  string
->
 
 /** The one table of a pipe from Kafka, Kinesis or object storage. */
 export function DestinationCreate({
@@ -32,10 +20,13 @@ export function DestinationCreate({
   onChange,
   fieldMappings,
   onFieldMappings,
+  foundFields = [],
   error,
 }: PartProps<DestinationDraft> & {
   fieldMappings: FieldMapping[]
   onFieldMappings: (mappings: FieldMapping[]) => void
+  /** By a check of the source, to choose from. */
+  foundFields?: SourceField[] | undefined
 }) {
   const errorAt = (name: string) => errorOf(error, ...path, name)
   const columnNames = useMemo(
@@ -69,119 +60,28 @@ export function DestinationCreate({
         />
       </Section>
       <Section title="Columns">
+        {foundFields.length > 0 && (
+          <Stack gap="xs">
+            <Text size="sm">
+              The check of the source has found{' '}
+              {foundFields.length === 1 ? 'one field' : `${foundFields.length} fields`}.
+            </Text>
+            <UseFields fields={foundFields} columns={value.columns} onColumns={(columns) => onChange({ columns })} />
+          </Stack>
+        )}
         <ColumnsEditor value={value.columns} onChange={(columns) => onChange({ columns })} error={error} />
-        <FieldMappingsEditor value={fieldMappings} onChange={onFieldMappings} columnNames={columnNames} error={error} />
+        <FieldMappingsEditor
+          value={fieldMappings}
+          onChange={onFieldMappings}
+          columnNames={columnNames}
+          fieldNames={foundFields.map(({ name }) => name)}
+          error={error}
+        />
       </Section>
       {value.managedTable && (
         <TableDefinitionCreate value={value} onChange={onChange} error={error} columnNames={columnNames} />
       )}
     </>
-  )
-}
-
-function TableDefinitionCreate({
-  value,
-  onChange,
-  error,
-  columnNames,
-}: PartProps<DestinationDraft> & { columnNames: string[] }) {
-  const errorAt = (...names: string[]) => errorOf(error, ...definitionPath, ...names)
-  return (
-    <Section title={destinationFields.tableDefinition.label} about="How Penstock creates the table.">
-      <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <ChoiceField
-          field={{ ...tableEngineFields.type, about: engineMeanings[value.engineType] }}
-          value={value.engineType}
-          onChange={(engineType) => onChange({ engineType })}
-          error={errorAt('engine', 'type') ?? errorAt('engine') ?? errorAt()}
-          choices={engineNames}
-        />
-        {value.engineType === 'ReplacingMergeTree' && (
-          <Autocomplete
-            label={tableEngineFields.versionColumnId.label}
-            description="The column that tells which row is the newest."
-            data={columnNames}
-            value={value.versionColumnId}
-            onChange={(versionColumnId) => onChange({ versionColumnId })}
-            error={errorAt('engine', 'versionColumnId')}
-            autoComplete="off"
-            spellCheck={false}
-          />
-        )}
-      </SimpleGrid>
-      {value.engineType === 'SummingMergeTree' && (
-        <ColumnNamesInput
-          label={tableEngineFields.columnIds.label}
-          about="Left empty: all columns of numbers that are not in the sorting key."
-          columnNames={columnNames}
-          value={value.columnIds}
-          onChange={(columnIds) => onChange({ columnIds })}
-          error={otherErrors(error, [...definitionPath, 'engine', 'columnIds'], [])}
-        />
-      )}
-      <ColumnNamesInput
-        label={tableDefinitionFields.sortingKey.label}
-        about={`${tableDefinitionFields.sortingKey.about} Their order matters.`}
-        columnNames={columnNames}
-        value={value.sortingKey}
-        onChange={(sortingKey) => onChange({ sortingKey })}
-        error={otherErrors(error, [...definitionPath, 'sortingKey'], [])}
-      />
-      <More
-        label="More about the table"
-        hasError={['partitionBy', 'primaryKey'].some(
-          (name) => pointersBelow(error, ...definitionPath, name).length > 0,
-        )}
-      >
-        <SimpleGrid cols={{ base: 1, sm: 2 }}>
-          <TextField
-            field={tableDefinitionFields.partitionBy}
-            value={value.partitionBy}
-            onChange={(partitionBy) => onChange({ partitionBy })}
-            error={errorAt('partitionBy')}
-            placeholder="toYYYYMM(ordered_at)"
-          />
-          <TextField
-            field={tableDefinitionFields.primaryKey}
-            value={value.primaryKey}
-            onChange={(primaryKey) => onChange({ primaryKey })}
-            error={errorAt('primaryKey')}
-            placeholder="order_id"
-          />
-        </SimpleGrid>
-      </More>
-    </Section>
-  )
-}
-
-/** Names of columns, in an order; those of the table are suggested. */
-function ColumnNamesInput({
-  label,
-  about,
-  columnNames,
-  value,
-  onChange,
-  error,
-}: {
-  label: string
-  about: string
-  columnNames: string[]
-  value: string[]
-  onChange: (names: string[]) => void
-  error: string | undefined
-}) {
-  return (
-    <TagsInput
-      label={label}
-      description={about}
-      data={columnNames}
-      value={value}
-      onChange={onChange}
-      error={error}
-      placeholder={value.length === 0 ? 'Choose a column, or type its name and press Enter' : undefined}
-      autoComplete="off"
-      spellCheck={false}
-    />
   )
 }
 
@@ -191,10 +91,13 @@ export function PostgresDestinationCreate({
   onChange,
   tableMappings,
   onTableMappings,
+  found,
   error,
 }: PartProps<DestinationDraft> & {
   tableMappings: TableMappingToAdd[]
   onTableMappings: (mappings: TableMappingToAdd[]) => void
+  /** The tables that a check of the source has found. */
+  found?: ReactNode
 }) {
   return (
     <>
@@ -202,6 +105,7 @@ export function PostgresDestinationCreate({
         <DatabaseField value={value} onChange={onChange} error={error} />
       </Section>
       <Section title="Tables">
+        {found}
         <TableMappingsEditor value={tableMappings} onChange={onTableMappings} error={error} label="Which tables" />
       </Section>
     </>

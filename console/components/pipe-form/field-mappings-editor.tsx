@@ -5,11 +5,18 @@ import { type FormError, type RowColumn, RowsEditor } from './inputs.tsx'
 
 export const fieldMappingsPath = ['fieldMappings']
 
+/** Of names, one in each line. */
+function choicesOf(lines: string): { value: string; label: string }[] {
+  const names = [...new Set(lines.split('\n'))].filter((name) => name !== '')
+  return names.map((name) => ({ value: name, label: name }))
+}
+
 /** Which field of the source fills which column, where their names differ. */
 export function FieldMappingsEditor({
   value,
   onChange,
   columnNames,
+  fieldNames = [],
   error,
   disabled = false,
 }: {
@@ -17,23 +24,32 @@ export function FieldMappingsEditor({
   onChange: (mappings: FieldMapping[]) => void
   /** The columns of the destination, which are suggested. */
   columnNames: string[]
+  /** The fields that a check has found in the source, which are suggested. */
+  fieldNames?: string[]
   error?: FormError
   disabled?: boolean
 }) {
   const names = columnNames.join('\n')
+  const found = fieldNames.join('\n')
   const columns = useMemo((): RowColumn[] => {
-    const suggested = [...new Set(names.split('\n'))].filter((name) => name !== '')
+    const fieldChoices = choicesOf(found)
     return [
-      { name: 'sourceField', label: fieldMappingFields.sourceField.label, kind: 'text', placeholder: 'customerId' },
+      {
+        name: 'sourceField',
+        label: fieldMappingFields.sourceField.label,
+        kind: 'text',
+        placeholder: 'customerId',
+        ...(fieldChoices.length > 0 ? { choices: fieldChoices } : {}),
+      },
       {
         name: 'destinationField',
         label: fieldMappingFields.destinationField.label,
         kind: 'text',
         placeholder: 'customer_id',
-        choices: suggested.map((name) => ({ value: name, label: name })),
+        choices: choicesOf(names),
       },
     ]
-  }, [names])
+  }, [names, found])
   return (
     <RowsEditor
       label="Field mappings"

@@ -121,10 +121,20 @@ export function NumberField({
   )
 }
 
-/** Fields that few people need. Opened by itself when one of them is wrong. */
-export function More({ label, hasError, children }: { label: string; hasError: boolean; children: ReactNode }) {
+/** What few people need. Opened by itself when a field in it is wrong. */
+export function More({
+  label,
+  hasError = false,
+  isOpenAtFirst = false,
+  children,
+}: {
+  label: string
+  hasError?: boolean
+  isOpenAtFirst?: boolean
+  children: ReactNode
+}) {
   const id = useId()
-  const [isOpen, setOpen] = useState(hasError)
+  const [isOpen, setOpen] = useState(hasError || isOpenAtFirst)
   const [hadError, setHadError] = useState(hasError)
   if (hasError !== hadError) {
     setHadError(hasError)

@@ -9,7 +9,7 @@ import type {
   TableMapping,
 } from '../../../src/client/shapes.ts'
 import { settingFields } from '../pipe-fields.ts'
-import { patchOf } from './patch.ts'
+import { patchOf, withCheck } from './patch.ts'
 import { changesOf, jsonText, shownPatch } from './patch-changes.ts'
 import { missingFields, type PipeDraft, type SourceDraft } from './pipe-draft.ts'
 
@@ -269,6 +269,16 @@ test('no secret is in what is shown', () => {
   assert.deepEqual(shownPatch({ source: { kafka: { credentials: null } } }), {
     source: { kafka: { credentials: null } },
   })
+})
+
+test('the wish to check the source is shown as it is sent, and is no change of the pipe', () => {
+  const checked = withCheck(patchOf(kafkaPipe, { name: 'orders (eu)', source: { iamRole: 'arn:1' } })!)
+  assert.deepEqual(shownPatch(checked), checked)
+  assert.equal(shownPatch(withCheck({ name: 'a' })).source?.validateSamples, true)
+  assert.deepEqual(
+    changesOf(kafkaPipe, checked).map(({ field }) => field),
+    ['name', 'source.kafka.iamRole'],
+  )
 })
 
 test('before and after of every field', () => {

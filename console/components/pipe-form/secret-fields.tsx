@@ -25,8 +25,12 @@ export function SecretFields<Name extends SecretName>({
   /** Tells the secrets of one group from those of another: "Registry" makes "Registry password". */
   labelPrefix?: string
 }) {
-  // The API names missing parts at the group: that is shown at the first part that is empty.
-  const firstEmpty = names.find((name) => value[name] === '') ?? names[0]
+  // What the API says of the group is shown at the first part that is empty, else at the last, which is the secret itself.
+  // A connection string stands for all.
+  const blamed =
+    names.find((name) => name === 'connectionString' && value[name] !== '') ??
+    names.find((name) => value[name] === '') ??
+    names.at(-1)
   const isWide = (name: Name): boolean => ['certificate', 'privateKey', 'connectionString'].includes(name)
   const input = (name: Name) => (
     <OneSecret
@@ -35,7 +39,7 @@ export function SecretFields<Name extends SecretName>({
       labelPrefix={labelPrefix}
       value={value[name]}
       onChange={(secret) => onChange({ [name]: secret } as Partial<Record<Name, string>>)}
-      error={errorOf(error, ...path, name) ?? (name === firstEmpty ? errorOf(error, ...path) : undefined)}
+      error={errorOf(error, ...path, name) ?? (name === blamed ? errorOf(error, ...path) : undefined)}
       required={required}
     />
   )

@@ -1,8 +1,9 @@
 // What a check of a source asks, from what stands in a form: the source alone, for a pipe that is not there yet, or a pipe as
 // the changes of the form would make it.
-import { PenstockError } from '../../../src/client/error.ts'
+import type { PenstockError } from '../../../src/client/error.ts'
 import type { Pipe, PipePatch } from '../../../src/client/shapes.ts'
 import type { SourceQuestion } from '../../api/check-state.ts'
+import { withFieldErrors } from '../../api/field-errors.ts'
 import { kindOf } from '../pipe-fields.ts'
 import { sourceOf } from './create-body.ts'
 import type { PipeDraft } from './create-draft.ts'
@@ -42,7 +43,10 @@ export function questionOfPipe(pipe: Pipe, patch: PipePatch | undefined): Source
   return {
     body: { pipeId: pipe.id, ...(patch ? { patch } : {}) },
     kind: kindOf(pipe),
-    sourceKey: JSON.stringify([{ ...pipe.source, postgres: presentPostgres }, { ...source, postgres }]),
+    sourceKey: JSON.stringify([
+      { ...pipe.source, postgres: presentPostgres },
+      { ...source, postgres },
+    ]),
     tablesKey: JSON.stringify([tableMappings, tableMappingsToRemove, tableMappingsToAdd]),
     fitKey: JSON.stringify([destination?.columns ?? pipe.destination.columns, fieldMappings]),
     inForm: (error) => withPointers(error, (pointer) => pointer.replace(/^#\/patch\//, '#/')),
@@ -50,13 +54,6 @@ export function questionOfPipe(pipe: Pipe, patch: PipePatch | undefined): Source
 }
 
 function withPointers(error: PenstockError, place: (pointer: string) => string): PenstockError {
-  const { message, status, code, requestId, errors, retryAfterSeconds, cause } = error
-  return new PenstockError(message, {
-    status,
-    code,
-    requestId,
-    retryAfterSeconds,
-    cause,
-    errors: errors.map(({ pointer, detail }) => ({ pointer: place(pointer), detail })),
-  })
+  const placed = error.errors.map(({ pointer, detail }) => ({ pointer: place(pointer), detail }))
+  return withFieldErrors(error, placed)
 }

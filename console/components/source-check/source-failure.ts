@@ -1,6 +1,7 @@
 // Why a source failed its check, taken apart from the one sentence that the API says it in.
-import type { PenstockError } from '../../../src/client/error.ts'
+import { type FieldError, PenstockError } from '../../../src/client/error.ts'
 import type { SchemaDiscovery } from '../../../src/client/shapes.ts'
+import { withFieldErrors } from '../../api/field-errors.ts'
 
 export type CheckStep = SchemaDiscovery['steps'][number]['step']
 
@@ -22,6 +23,19 @@ export function sourceFailureOf(error: PenstockError | null | undefined): Source
   return end < 0
     ? { step, reason: told, remedy: undefined }
     : { step, reason: told.slice(0, end), remedy: told.slice(end + 2) }
+}
+
+/** What stands at the fields of a form: what was refused, and what a check found wrong, in few words. */
+export function fieldMarks(...errors: (PenstockError | null | undefined)[]): PenstockError | undefined {
+  const told = errors.filter((error) => error instanceof PenstockError)
+  const [first] = told
+  return first && withFieldErrors(first, told.flatMap(shortened))
+}
+
+function shortened(error: PenstockError): FieldError[] {
+  const failure = sourceFailureOf(error)
+  if (!failure) return error.errors
+  return error.errors.map(({ pointer }) => ({ pointer, detail: asSentence(failure.reason) }))
 }
 
 function isCheckStep(name: string | undefined): name is CheckStep {
@@ -58,8 +72,8 @@ function duration(durationMs: number): string {
   return durationMs < 1 ? 'under 1 ms' : `${Math.round(durationMs)} ms`
 }
 
-/** The API's words begin small and have no full stop, because they are parts of sentences. */
+/** The API's words begin small and have no full stop, because they are parts of sentences. A host or a name stays as it is. */
 export function asSentence(words: string): string {
-  const begun = words.charAt(0).toUpperCase() + words.slice(1)
+  const begun = /^[a-z]+[\s,]/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }

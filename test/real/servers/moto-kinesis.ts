@@ -32,6 +32,7 @@ export async function startMotoKinesis(): Promise<KinesisServer> {
       endpoint: door.url,
       credentials: moto.user,
       powerless: moto.powerless,
+      keepsClosedShards: false,
       role: { stsEndpoint: moto.url, roleArn, operator: moto.user, organizationId },
       ...administration,
       stop,

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { globSync } from 'node:fs'
-import { chown, readFile, rm, writeFile } from 'node:fs/promises'
+import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -18,35 +18,19 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   const binaries = globSync('/usr/lib/postgresql/*/bin').sort().at(-1) ?? '/usr/lib/postgresql/15/bin'
   const program = debianProgram('postgresql', join(binaries, 'postgres'))
   const account = await findAccount()
-  const folder = await makeServerFolder('postgres', account)
   const certificates = await makeCertificates()
   const password = randomBytes(16).toString('hex')
-  const write = async (file: string, text: string) => {
-    await writeFile(join(folder, file), text, { mode: 0o600 })
-    if (account) await chown(join(folder, file), account.uid, account.gid)
-  }
-  await write('password', password)
-  const data = join(folder, 'data')
-  const login = ['--username=postgres', `--pwfile=${join(folder, 'password')}`, '--auth=scram-sha-256']
-  try {
-    await run(join(binaries, 'initdb'), ['--pgdata', data, ...login, '--encoding=UTF8', '--locale=C', '--no-sync'], {
-      ...account,
-      cwd: folder,
-    })
-    await write('data/server.crt', certificates.server.cert)
-    await write('data/server.key', certificates.server.key)
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true })
-    throw error
-  }
-
   const port = await findFreePort()
-  const settings = {
-    listen_addresses: host,
-    unix_socket_directories: '',
-    wal_level: 'logical',
-    fsync: 'off',
-    ssl: 'on',
+  const folder = await makeServerFolder('postgres', account)
+  const files = {
+    'server.crt': certificates.server.cert,
+    'server.key': certificates.server.key,
+    password,
+    'start.sh': startScript(binaries, port),
+  }
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(folder, name), text, { mode: 0o600 })
+    if (account) await chown(join(folder, name), account.uid, account.gid)
   }
   const query = async (sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> => {
     const client = new pg.Client({ host, port, user: 'postgres', password, database })
@@ -61,14 +45,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   }
   const server = await startServer({
     name: 'PostgreSQL',
-    command: [
-      program,
-      '-D',
-      data,
-      '-p',
-      String(port),
-      ...Object.entries(settings).flatMap((setting) => ['-c', setting.join('=')]),
-    ],
+    command: ['/bin/sh', '-e', 'start.sh'],
     folder,
     account,
     // Its other processes end with it, and not after it.
@@ -83,11 +60,29 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
     host,
     port,
     ca: certificates.ca,
-    dataDirectory: data,
+    dataDirectory: join(folder, 'data'),
     superuser: { username: 'postgres', password },
     query,
     stop: () => server.stop(),
   }
+}
+
+const settings = {
+  listen_addresses: host,
+  unix_socket_directories: '',
+  wal_level: 'logical',
+  fsync: 'off',
+  ssl: 'on',
+}
+
+/** Makes the cluster, and runs the server. */
+function startScript(binaries: string, port: number): string {
+  const set = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
+  return `
+    '${binaries}/initdb' --pgdata data --username=postgres --pwfile=password --auth=scram-sha-256 \\
+      --encoding=UTF8 --locale=C --no-sync
+    mv server.crt server.key data
+    exec '${binaries}/postgres' -D data -p ${port} ${set.join(' ')}`
 }
 
 /** PostgreSQL refuses to run as root. */

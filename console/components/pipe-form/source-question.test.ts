@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PenstockError } from '../../../src/client/error.ts'
+import type { Pipe, SchemaDiscovery, TableMapping } from '../../../src/client/shapes.ts'
+import { viewOfCheck } from '../../api/check-state.ts'
+import { emptyDraft, type PipeDraft } from './create-draft.ts'
+import { questionOfDraft, questionOfPipe } from './source-question.ts'
+import { mappedTables, tablesNamed, withTable } from './table-mapping.ts'
+
+const orders = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }
+const unnamed = { sourceSchemaName: 'public', sourceTable: '', targetTable: '' }
+const found: SchemaDiscovery = { steps: [], fields: [], rows: [], tables: [], availableTables: [], misfits: [] }
+
+function postgresDraft(changed: Partial<PipeDraft['postgres']> = {}): PipeDraft {
+  const postgres = {
+    ...emptyDraft.postgres,
+    host: 'db.example',
+    database: 'shop',
+    credentials: { username: 'reader', password: 'a-password' },
+    ...changed,
+  }
+  return { ...emptyDraft, kind: 'postgres', postgres }
+}
+
+function refusalAt(pointer: string): PenstockError {
+  return new PenstockError('refused', {
+    status: 400,
+    code: 'invalid_body',
+    requestId: 'a-request',
+    errors: [{ pointer, detail: 'wrong' }],
+  })
+}
+
+describe('the check of a new source', () => {
+  it('sends the source as a pipe is created with it, and nothing else', () => {
+    const objectStorage = { ...emptyDraft.objectStorage, authentication: 'none' as const, url: 's3://a/b' }
+    assert.deepEqual(questionOfDraft({ ...emptyDraft, kind: 'objectStorage', objectStorage }).body, {
+      source: { objectStorage: { type: 's3', format: 'JSONEachRow', url: 's3://a/b' } },
+    })
+  })
+
+  it('can be asked before a table is mapped, and asks for no table that has no name yet', () => {
+    const source = { host: 'db.example', database: 'shop', credentials: { username: 'reader', password: 'a-password' } }
+    assert.deepEqual(questionOfDraft(postgresDraft()).body, { source: { postgres: source } })
+    assert.deepEqual(questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] })).body, {
+      source: { postgres: { ...source, tableMappings: [orders] } },
+    })
+  })
+
+  it('tells what is wrong with a table at the row of that table', () => {
+    const { inForm } = questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] }))
+    const placed = inForm(refusalAt('#/source/postgres/tableMappings/0/sourceTable'))
+    assert.equal(placed.errors[0]?.pointer, '#/source/postgres/tableMappings/1/sourceTable')
+    assert.equal(placed.requestId, 'a-request')
+    assert.equal(inForm(refusalAt('#/source/postgres/host')).errors[0]?.pointer, '#/source/postgres/host')
+  })
+
+  it('is outdated by any change of the source, and holds again when that is undone', () => {
+    const asked = questionOfDraft(postgresDraft())
+    const state = (draft: PipeDraft) => viewOfCheck({ asked, found }, questionOfDraft(draft)).state
+    assert.equal(state(postgresDraft()), 'passed')
+    assert.equal(state(postgresDraft({ credentials: { username: 'reader', password: 'another' } })), 'outdated')
+    assert.equal(state(postgresDraft({ settings: { replicationMode: 'snapshot' } })), 'outdated')
+    assert.equal(state({ ...postgresDraft(), name: 'orders' }), 'passed')
+  })
+
+  it('is not outdated by a table that is mapped after it passed, but is after it failed', () => {
+    const asked = questionOfDraft(postgresDraft())
+    const withOrders = questionOfDraft(postgresDraft({ tableMappings: [orders] }))
+    const error = refusalAt('#/source/postgres/tableMappings/0/sourceTable')
+    assert.equal(viewOfCheck({ asked, found }, withOrders).state, 'passed')
+    assert.equal(viewOfCheck({ asked, error }, asked).error, error)
+    assert.deepEqual(viewOfCheck({ asked, error }, withOrders), { state: 'outdated' })
+  })
+
+  it('says nothing about a source of another kind', () => {
+    const asked = questionOfDraft(postgresDraft())
+    assert.deepEqual(viewOfCheck({ asked, found }, questionOfDraft({ ...emptyDraft, kind: 'kafka' })), {
+      state: 'none',
+    })
+    assert.deepEqual(viewOfCheck(undefined, asked), { state: 'none' })
+    assert.deepEqual(viewOfCheck('running', asked), { state: 'running' })
+  })
+})
+
+describe('the check of a pipe', () => {
+  const mapping = { ...orders, tableEngine: 'ReplacingMergeTree' } as TableMapping
+  const pipe = {
+    id: 'a-pipe',
+    source: { postgres: { host: 'db.example', tableMappings: [mapping] } },
+    destination: { columns: [{ name: 'id', type: 'UInt64' }] },
+    fieldMappings: [],
+  } as unknown as Pipe
+
+  it('is asked with the changes, or without any', () => {
+    assert.deepEqual(questionOfPipe(pipe, undefined).body, { pipeId: 'a-pipe' })
+    const patch = { source: { postgres: { host: 'other.example' } } }
+    assert.deepEqual(questionOfPipe(pipe, patch).body, { pipeId: 'a-pipe', patch })
+  })
+
+  it('tells what is wrong with the changes at the fields of the form', () => {
+    const { inForm } = questionOfPipe(pipe, { name: '' })
+    assert.equal(inForm(refusalAt('#/patch/name')).errors[0]?.pointer, '#/name')
+    assert.equal(inForm(refusalAt('#/source/postgres/host')).errors[0]?.pointer, '#/source/postgres/host')
+  })
+
+  it('is outdated by a change of the source, here or by somebody else; of columns, only in what does not fit', () => {
+    const asked = questionOfPipe(pipe, undefined)
+    const view = (question: typeof asked) => viewOfCheck({ asked, found }, question)
+    assert.equal(view(questionOfPipe(pipe, { source: { postgres: { host: 'other.example' } } })).state, 'outdated')
+    const moved = { ...pipe, source: { postgres: { ...pipe.source.postgres!, host: 'other.example' } } }
+    assert.equal(view(questionOfPipe(moved, undefined)).state, 'outdated')
+    const added = { source: { postgres: { tableMappingsToAdd: [orders] } } }
+    assert.deepEqual(view(questionOfPipe(pipe, { ...added, name: 'a' })), {
+      state: 'passed',
+      found,
+      isFitOutdated: false,
+    })
+    assert.equal(view(questionOfPipe(pipe, { destination: { columns: [] } })).isFitOutdated, true)
+  })
+})
+
+describe('tables that were found', () => {
+  it('are mapped to a table of the same name, unless that is filled already', () => {
+    const once = withTable([unnamed], orders)
+    assert.deepEqual(once, [orders])
+    assert.deepEqual(withTable(once, { sourceSchemaName: 'archive', sourceTable: 'orders' }), [
+      orders,
+      { sourceSchemaName: 'archive', sourceTable: 'orders', targetTable: 'archive_orders' },
+    ])
+  })
+
+  it('are found by a part of their name or schema, in any case', () => {
+    const customers = { sourceSchemaName: 'crm', sourceTable: 'Customers' }
+    assert.deepEqual(tablesNamed([orders, customers], ' CRM.cust '), [customers])
+    assert.deepEqual(tablesNamed([orders, customers], ''), [orders, customers])
+  })
+
+  it('are those of the pipe without the removed and with the added ones', () => {
+    const items = { ...orders, sourceTable: 'items' }
+    assert.deepEqual(mappedTables([orders], { removedTables: [orders], addedTables: [items] }), [items])
+    assert.deepEqual(mappedTables([orders], {}), [orders])
+  })
+})

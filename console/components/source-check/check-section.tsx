@@ -1,0 +1,112 @@
+// A source can be tried before anything is saved. What came of it is announced, also to those who do not see it.
+import { Alert, Button, Group, Loader, Stack, Text } from '@mantine/core'
+import { type ReactNode, useRef } from 'react'
+import type { SourceCheck } from '../../api/source-check.ts'
+import { CurlButton } from '../change-bar.tsx'
+import { Section } from '../section.tsx'
+import { FailureNotice } from './failure-notice.tsx'
+import { passedSteps } from './source-failure.ts'
+
+export function CheckSection({
+  check,
+  about,
+  reason,
+  children,
+}: {
+  check: SourceCheck
+  about: string
+  /** Why it cannot be done now. */
+  reason: string | undefined
+  /** What was found. */
+  children?: ReactNode
+}) {
+  const startButton = useRef<HTMLButtonElement>(null)
+  const isRunning = check.state === 'running'
+  return (
+    <Section title="Check connection" about={about}>
+      <div>
+        <Group gap="sm">
+          <Button
+            ref={startButton}
+            variant="light"
+            disabled={reason !== undefined}
+            // It keeps the focus while the check runs, which a disabled button would lose.
+            {...(isRunning ? { 'data-disabled': true, 'aria-disabled': true } : { onClick: check.start })}
+          >
+            Check connection
+          </Button>
+          {isRunning && (
+            <Button
+              variant="default"
+              onClick={() => {
+                check.cancel()
+                startButton.current?.focus()
+              }}
+            >
+              Cancel the check
+            </Button>
+          )}
+          <CurlButton call={check.call} />
+          {reason && (
+            <Text size="sm" c="dimmed">
+              {reason}
+            </Text>
+          )}
+        </Group>
+        <div role="status">
+          <CheckStatus check={check} />
+        </div>
+        {check.state === 'failed' && <FailureNotice error={check.error} mt="md" />}
+      </div>
+      {check.found && children}
+    </Section>
+  )
+}
+
+function CheckStatus({ check: { state, found } }: { check: SourceCheck }) {
+  switch (state) {
+    case 'running':
+      return (
+        <Notice color="blue" title="Connecting…" icon={<Loader size={18} />}>
+          Penstock connects to the source and reads a sample. That takes 10 seconds at the most.
+        </Notice>
+      )
+    case 'cancelled':
+      return <Notice color="gray">The check was cancelled.</Notice>
+    case 'outdated':
+      return (
+        <Notice color="gray">
+          The source was changed since it was checked. Check it again to see what it has now.
+        </Notice>
+      )
+    case 'passed':
+      return (
+        <Notice color="green" title="The source answers">
+          {passedSteps(found?.steps ?? [])}
+        </Notice>
+      )
+    default:
+      return null
+  }
+}
+
+function Notice({
+  color,
+  title,
+  icon,
+  children,
+}: {
+  color: string
+  title?: string
+  icon?: ReactNode
+  children: ReactNode
+}) {
+  return (
+    // The region around it is what is announced.
+    <Alert color={color} variant="light" title={title} icon={icon} role="presentation" mt="md">
+      <Stack gap="xs" fz="sm">
+        {children}
+      </Stack>
+    </Alert>
+  )
+}

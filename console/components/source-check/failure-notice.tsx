@@ -1,0 +1,58 @@
+import { Alert, type AlertProps, Anchor, Group, Stack, Text } from '@mantine/core'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import type { PenstockError } from '../../../src/client/error.ts'
+import { ProblemNotice, RequestId } from '../problem-notice.tsx'
+import { asSentence, failedTitles, sourceFailureOf } from './source-failure.ts'
+
+/** Which step a source failed at, why, and what to do. Other errors are told as everywhere. */
+export function FailureNotice({
+  error,
+  title,
+  children,
+  ...props
+}: Omit<AlertProps, 'title'> & {
+  error: PenstockError | undefined
+  /** What follows from it: "Nothing was changed". */
+  title?: string
+  children?: ReactNode
+}) {
+  const failure = sourceFailureOf(error)
+  const notice = useRef<HTMLDivElement>(null)
+  const [isFieldMarked, setFieldMarked] = useState(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another error marks other fields.
+  useEffect(() => setFieldMarked(markedField(notice.current) !== undefined), [error])
+  if (!error) return null
+  if (!failure) return <ProblemNotice error={error} title={title ?? 'The source was not checked'} {...props} />
+  const stepTitle = failedTitles[failure.step]
+  return (
+    <Alert {...props} color="red" variant="light" title={title ?? stepTitle} role="alert" ref={notice}>
+      <Stack gap="xs" style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" fw={600}>
+          {title && `${asSentence(stepTitle)} `}
+          {asSentence(failure.reason)}
+        </Text>
+        {failure.remedy && <Text size="sm">{asSentence(failure.remedy)}</Text>}
+        {children}
+        {isFieldMarked && (
+          <Group>
+            <Anchor
+              component="button"
+              type="button"
+              size="sm"
+              c="inherit"
+              underline="always"
+              onClick={() => markedField(notice.current)?.focus()}
+            >
+              Go to the field
+            </Anchor>
+          </Group>
+        )}
+        <RequestId id={error.requestId} />
+      </Stack>
+    </Alert>
+  )
+}
+
+function markedField(notice: HTMLElement | null): HTMLElement | undefined {
+  return notice?.closest('form')?.querySelector<HTMLElement>('[aria-invalid="true"]') ?? undefined
+}

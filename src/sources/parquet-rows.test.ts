@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { parquetMetadata } from 'hyparquet'
+import { parquetHeader } from 'hyparquet/src/column.js'
+import { type ColumnSource, parquetWriteBuffer } from 'hyparquet-writer'
+import { type ObjectBytes, Undecodable } from './decode.ts'
+import { firstRows } from './parquet-decode.ts'
+import { decodeParquet } from './parquet-rows.ts'
+
+type WriteOptions = Parameters<typeof parquetWriteBuffer>[0]
+
+const write = (columnData: ColumnSource[], options: Partial<WriteOptions> = {}): Buffer =>
+  Buffer.from(parquetWriteBuffer({ columnData, ...options } as WriteOptions))
+
+function objectOf(bytes: Uint8Array, key = 'a.parquet'): ObjectBytes & { readBytes: number } {
+  return {
+    key,
+    sizeBytes: bytes.length,
+    readBytes: 0,
+    async read(start, end) {
+      this.readBytes += end - start
+      return bytes.subarray(start, end)
+    },
+  }
+}
+
+async function reasonOf(decoding: Promise<unknown>): Promise<string> {
+  try {
+    await decoding
+  } catch (error) {
+    assert.ok(error instanceof Undecodable, String((error as Error).stack))
+    return error.reason
+  }
+  return assert.fail('nothing was refused')
+}
+
+const root = (count: number) => ({ name: 'root', num_children: count })
+const three = [1, 2, 3]
+
+describe('a Parquet object', () => {
+  it('declares the types of its columns, and has their values to the last digit', async () => {
+    const bytes = write(
+      [
+        { name: 'small', data: [-1, 0, 127] },
+        { name: 'unsigned', data: [2n ** 64n - 1n, 0n, 5n] },
+        { name: 'large', data: [2n ** 60n, null, 3n] },
+        { name: 'float', data: [0.5, 1, 2] },
+        { name: 'double', data: [0.1, 1, 2] },
+        { name: 'flag', data: [true, false, true] },
+        { name: 'text', data: ['ä', null, ''] },
+        { name: 'raw', data: three.map((byte) => Uint8Array.of(0xff, byte)) },
+        { name: 'day', data: three.map((day) => new Date(Date.UTC(2024, 0, day))) },
+        { name: 'millis', data: three.map((second) => new Date(Date.UTC(2024, 0, 1, 0, 0, second))) },
+        { name: 'micros', data: [1704164645123456n, -1n, 0n] },
+        { name: 'nanos', data: [1704164645123456789n, 0n, 1n] },
+        { name: 'price', data: [12.34, -0.05, 0] },
+        { name: 'id', data: three.map((digit) => `0b8b3c1e-7a0e-4c6e-9b1a-3f1f3f1f3f1${digit}`) },
+        { name: 'time', data: [1, 2, 3] },
+      ],
+      {
+        schema: [
+          root(15),
+          { name: 'small', type: 'INT32', converted_type: 'INT_8', repetition_type: 'REQUIRED' },
+          { name: 'unsigned', type: 'INT64', converted_type: 'UINT_64', repetition_type: 'REQUIRED' },
+          { name: 'large', type: 'INT64', repetition_type: 'OPTIONAL' },
+          { name: 'float', type: 'FLOAT', repetition_type: 'REQUIRED' },
+          { name: 'double', type: 'DOUBLE', repetition_type: 'REQUIRED' },
+          { name: 'flag', type: 'BOOLEAN', repetition_type: 'REQUIRED' },
+          { name: 'text', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' },
+          { name: 'raw', type: 'BYTE_ARRAY', repetition_type: 'REQUIRED' },
+          { name: 'day', type: 'INT32', converted_type: 'DATE', repetition_type: 'REQUIRED' },
+          { name: 'millis', type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', repetition_type: 'REQUIRED' },
+          { name: 'micros', type: 'INT64', logical_type: timestamp('MICROS'), repetition_type: 'REQUIRED' },
+          { name: 'nanos', type: 'INT64', logical_type: timestamp('NANOS'), repetition_type: 'REQUIRED' },
+          {
+            name: 'price',
+            type: 'INT32',
+            converted_type: 'DECIMAL',
+            precision: 9,
+            scale: 2,
+            repetition_type: 'REQUIRED',
+          },
+          {
+            name: 'id',
+            type: 'FIXED_LEN_BYTE_ARRAY',
+            type_length: 16,
+            logical_type: { type: 'UUID' },
+            repetition_type: 'REQUIRED',
+          },
+          { name: 'time', type: 'INT32', converted_type: 'TIME_MILLIS', repetition_type: 'REQUIRED' },
+        ],
+      },
+    )
+    const { rows, fields } = await decodeParquet(objectOf(bytes), 'auto', 100)
+    assert.deepEqual(
+      fields?.map(({ name, type, isOptional }) => `${name} ${type}${isOptional ? '?' : ''}`),
+      [
+        'small Int8',
+        'unsigned UInt64',
+        'large Nullable(Int64)?',
+        'float Float32',
+        'double Float64',
+        'flag Bool',
+        'text Nullable(String)?',
+        'raw String',
+        'day Date32',
+        "millis DateTime64(3, 'UTC')",
+        "micros DateTime64(6, 'UTC')",
+        "nanos DateTime64(9, 'UTC')",
+        'price Decimal(9, 2)',
+        'id UUID',
+        'time Int32',
+      ],
+    )
+    assert.equal(rows.length, 3)
+    assert.deepEqual(rows[0], {
+      small: -1,
+      unsigned: 18446744073709551615n,
+      large: 2n ** 60n,
+      float: 0.5,
+      double: 0.1,
+      flag: true,
+      text: 'ä',
+      raw: Uint8Array.of(0xff, 1),
+      day: '2024-01-01',
+      millis: '2024-01-01T00:00:01.000Z',
+      micros: '2024-01-02T03:04:05.123456Z',
+      nanos: '2024-01-02T03:04:05.123456789Z',
+      price: '12.34',
+      id: '0b8b3c1e-7a0e-4c6e-9b1a-3f1f3f1f3f11',
+      time: 1,
+    })
+    const { large, text, micros, price } = rows[1]!
+    assert.deepEqual([large, text, micros, price], [null, null, '1969-12-31T23:59:59.999999Z', '-0.05'])
+  })
+
+  it('has lists, maps and structs', async () => {
+    const bytes = write(
+      [
+        { name: 'list', data: [[1, null], [], [3]] },
+        { name: 'map', data: [{ a: 1 }, {}, { b: 2, c: 3 }] },
+        { name: 'struct', data: three.map((x) => ({ x, 'y z': { deep: `t${x}` } })) },
+      ],
+      {
+        schema: [
+          root(3),
+          { name: 'list', converted_type: 'LIST', repetition_type: 'OPTIONAL', num_children: 1 },
+          { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+          { name: 'element', type: 'INT32', repetition_type: 'OPTIONAL' },
+          { name: 'map', converted_type: 'MAP', repetition_type: 'REQUIRED', num_children: 1 },
+          { name: 'key_value', repetition_type: 'REPEATED', num_children: 2 },
+          { name: 'key', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'REQUIRED' },
+          { name: 'value', type: 'INT32', repetition_type: 'REQUIRED' },
+          { name: 'struct', repetition_type: 'REQUIRED', num_children: 2 },
+          { name: 'x', type: 'INT32', repetition_type: 'REQUIRED' },
+          { name: 'y z', repetition_type: 'REQUIRED', num_children: 1 },
+          { name: 'deep', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' },
+        ],
+      },
+    )
+    const { rows, fields } = await firstRows(objectOf(bytes), 'none', 100)
+    assert.deepEqual(
+      fields?.map(({ type }) => type),
+      ['Array(Nullable(Int32))', 'Map(String, Int32)', 'Tuple(x Int32, `y z` Tuple(deep Nullable(String)))'],
+    )
+    assert.deepEqual(rows, [
+      { list: [1, null], map: { a: 1 }, struct: { x: 1, 'y z': { deep: 't1' } } },
+      { list: [], map: {}, struct: { x: 2, 'y z': { deep: 't2' } } },
+      { list: [3], map: { b: 2, c: 3 }, struct: { x: 3, 'y z': { deep: 't3' } } },
+    ])
+  })
+
+  it('is read in parts: the footer, and the first pages of each column', async () => {
+    const count = 100_000
+    const data = Array.from({ length: count }, (_, index) => `${index}-${'x'.repeat(40)}`)
+    const schema = [
+      root(2),
+      { name: 'text', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'REQUIRED' },
+      { name: 'list', converted_type: 'LIST', repetition_type: 'REQUIRED', num_children: 1 },
+      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+      { name: 'element', type: 'INT32', repetition_type: 'REQUIRED' },
+    ] as const satisfies WriteOptions['schema']
+    const lists = Array.from({ length: count }, (_, index) => [index, index + 1])
+    const bytes = write(
+      [
+        { name: 'text', data },
+        { name: 'list', data: lists },
+      ],
+      { rowGroupSize: count, pageSize: 50_000, codec: 'UNCOMPRESSED', schema },
+    )
+    assert.ok(bytes.length > 4_000_000, `${bytes.length} bytes`)
+    const object = objectOf(bytes)
+    const { rows } = await firstRows(object, 'auto', 100)
+    assert.ok(object.readBytes < 1_000_000, `${object.readBytes} bytes were read`)
+    assert.equal(rows.length, 100)
+    assert.deepEqual(rows[99], { text: data[99], list: [99, 100] })
+  })
+
+  it('is read over several row groups', async () => {
+    const data = Array.from({ length: 100 }, (_, index) => index)
+    const bytes = write([{ name: 'a', data, type: 'INT32' }], { rowGroupSize: 10 })
+    const { rows } = await firstRows(objectOf(bytes), 'auto', 25)
+    assert.deepEqual(
+      rows.map(({ a }) => a),
+      data.slice(0, 25),
+    )
+  })
+
+  it('without rows has its fields', async () => {
+    const bytes = write([{ name: 'a', data: [], type: 'INT32' }])
+    const { rows, fields } = await firstRows(objectOf(bytes), 'auto', 10)
+    assert.deepEqual([rows, fields], [[], [{ name: 'a', type: 'Nullable(Int32)', isOptional: true }]])
+  })
+
+  it('may be compressed as a whole when it is small', async () => {
+    const bare = write([{ name: 'a', data: three, type: 'INT32' }])
+    for (const compression of ['gzip', 'auto'] as const) {
+      const { rows } = await firstRows(objectOf(gzipSync(bare), 'a.parquet.gz'), compression, 10)
+      assert.equal(rows.length, 3)
+    }
+    const large = { ...objectOf(gzipSync(bare)), sizeBytes: 65 * 1024 * 1024 }
+    assert.match(await reasonOf(firstRows(large, 'gzip', 10)), /larger than 64 MiB .* Parquet compresses itself/)
+    const bomb = objectOf(gzipSync(Buffer.alloc(65 * 1024 * 1024)))
+    assert.match(await reasonOf(firstRows(bomb, 'gzip', 10)), /larger than 64 MiB/)
+    assert.match(await reasonOf(firstRows(objectOf(bare), 'gzip', 10)), /^compression is gzip, but .* bare Parquet/)
+  })
+
+  it('that is something else is refused', async () => {
+    const bare = write([{ name: 'a', data: three, type: 'INT32' }])
+    for (const [bytes, reason] of [
+      [Buffer.from('id,name\n'), 'the object is not Parquet: it begins with "id,name\\u{a}"'],
+      [Buffer.alloc(0), 'the object is not Parquet: it is empty'],
+      [Buffer.from('PAR1'), 'the object does not end as Parquet does, with PAR1'],
+      [bare.subarray(0, -10), 'the object does not end as Parquet does, with PAR1'],
+      [Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(100), Buffer.from('PARE')]), 'the Parquet object is encrypted'],
+      [
+        Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(100, 0xff), Buffer.from('PAR1')]),
+        'the footer of the Parquet object cannot be read',
+      ],
+    ] as const) {
+      assert.equal(await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10)), reason)
+    }
+  })
+
+  it('that cannot be fetched fails with what the store says', async () => {
+    const failure = new Error('no connection')
+    const object = { ...objectOf(Buffer.from('PAR1')), read: async () => Promise.reject(failure) }
+    await assert.rejects(decodeParquet(object, 'auto', 10), (error) => error === failure)
+  })
+})
+
+describe('a Parquet object that is hostile', () => {
+  const bare = write(
+    [
+      { name: 'a', data: Array.from({ length: 500 }, (_, index) => index % 7), type: 'INT32', nullable: false },
+      { name: 'b', data: Array.from({ length: 500 }, (_, index) => [`${index}`]) },
+    ],
+    { codec: 'UNCOMPRESSED', statistics: false },
+  )
+
+  /** The object with other bytes at the beginning of the values of its first column. */
+  function withValues(...values: number[]): Buffer {
+    const bytes = Buffer.from(bare)
+    const { row_groups } = parquetMetadata(new Uint8Array(bare).buffer)
+    const start = Number(row_groups[0]!.columns[0]!.meta_data!.data_page_offset)
+    const reader = { view: new DataView(new Uint8Array(bare).buffer), offset: start }
+    const header = parquetHeader(reader)
+    assert.equal(header.data_page_header_v2?.encoding ?? header.data_page_header?.encoding, 'RLE_DICTIONARY')
+    bytes.set(values, reader.offset)
+    return bytes
+  }
+
+  it('and fills the memory is refused', async () => {
+    // One value, more than a billion times.
+    const bytes = withValues(3, 0xfe, 0xff, 0xff, 0xff, 0x0f, 1)
+    const reason = await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10, { silenceMs: 60_000 }))
+    assert.equal(reason, 'the Parquet object takes too much memory to decode')
+  })
+
+  it('and never ends is refused', async () => {
+    // So many values that their number is negative, of no bits each.
+    const bytes = withValues(0, 0xff, 0xff, 0xff, 0xff, 0x0f)
+    const reason = await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10, { silenceMs: 2000 }))
+    assert.equal(reason, 'the Parquet object takes too long to decode')
+  })
+
+  it('in its footer is refused or read, and nothing else', async () => {
+    const footerBytes = bare.readUInt32LE(bare.length - 8)
+    const change = fc.tuple(fc.nat(footerBytes - 1), fc.nat(255))
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
+        const bytes = Buffer.from(bare)
+        for (const [at, byte] of changes) bytes[bare.length - 8 - footerBytes + at] = byte
+        try {
+          const { rows, fields } = await firstRows(objectOf(bytes), 'auto', 10)
+          assert.ok(rows.length <= 10 && fields)
+        } catch (error) {
+          assert.ok(error instanceof Undecodable, (error as Error).stack)
+        }
+      }),
+      { numRuns: 500, seed: 5 },
+    )
+  })
+
+  it('in the lists of its footer is refused before room is made for them', async () => {
+    // A list of structs of lists of structs …, each of which claims 30 million elements.
+    const level = [0x49, 0xfc, 0x80, 0x87, 0xa7, 0x0e]
+    const footer = Buffer.from(Array.from({ length: 30 }, () => level).flat())
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(footer.length)
+    const bytes = Buffer.concat([Buffer.from('PAR1'), footer, length, Buffer.from('PAR1')])
+    const before = process.memoryUsage().rss
+    assert.match(await reasonOf(firstRows(objectOf(bytes), 'auto', 10)), /footer of the Parquet object cannot be read/)
+    assert.ok(process.memoryUsage().rss - before < 100 * 1024 * 1024)
+  })
+})
+
+function timestamp(unit: 'MICROS' | 'NANOS') {
+  return { type: 'TIMESTAMP', isAdjustedToUTC: true, unit } as const
+}

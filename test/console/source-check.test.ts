@@ -1,0 +1,250 @@
+// A source is tried from the console before anything is kept: what is wrong is told at its field, what is found is offered for
+// the destination, and a pipe is made of it.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { type ObjectServer, startObjectServer } from '../sources/object-server.ts'
+import { callApi, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import { requireFitAndAccessible } from './looks.ts'
+
+/** The server of the test run, which has the database of the examples. */
+const postgres = new URL(process.env.PENSTOCK_TEST_POSTGRES!)
+
+const records = [
+  { id: 1, customer: { name: '<img src=x onerror=alert(1)>' }, note: 'x'.repeat(400), total: 12.5 },
+  { id: 2, customer: null, total: 7 },
+]
+
+describe('the check of a source', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  let page: Page
+  let store: ObjectServer
+  before(async () => {
+    store = await startObjectServer()
+    await store.createBucket('events', { isPublic: true })
+    await store.put('events', 'orders.json', Buffer.from(records.map((record) => JSON.stringify(record)).join('\n')))
+    penstock = await startPenstock()
+    browser = await openBrowser()
+    person = await openPerson(browser)
+    page = person.page
+    await page.goto(penstock.signInLink)
+    await page.waitForURL('**/console/o/*')
+  })
+  after(async () => {
+    await browser?.close()
+    await penstock?.stop()
+    await store?.stop()
+  })
+
+  const openNewPipe = async (kind: string, on = page) => {
+    const { ORGANIZATION_ID, SERVICE_ID } = penstock.sample
+    await on.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}/pipes/new?kind=${kind}&service=${SERVICE_ID}`)
+    await on.getByRole('heading', { name: 'Check connection' }).waitFor()
+  }
+  const section = () => page.getByRole('region', { name: 'Check connection' })
+  const checkButton = () => section().getByRole('button', { name: 'Check connection' })
+  const field = (name: string | RegExp) => page.getByRole('textbox', { name })
+  const next = (name: string) => page.getByRole('button', { name: `Next: ${name}` }).click()
+  const secret = () => page.locator('input[type="password"]')
+  const listPipes = async () =>
+    (await callApi(penstock, 'GET', `/services/${penstock.sample.SERVICE_ID}/pipes?limit=100`)).result as {
+      id: string
+      name: string
+    }[]
+  let pipeId = ''
+
+  it('waits until the source is filled in, and says what is missing', async () => {
+    await openNewPipe('postgres')
+    assert.ok(await checkButton().isDisabled())
+    await section().getByText('Still needed: Host, Database, User name, Password.').waitFor()
+  })
+
+  it('tells a wrong password at its field, with the step, the reason and what to do', async () => {
+    await field(/^Host/).fill('127.0.0.1')
+    await field(/^Port/).fill(postgres.port)
+    await field(/^Database/).fill('shop')
+    await field(/^User name/).fill('shop_reader')
+    await secret().fill('not-the-password')
+    await page.getByLabel('Replication mode').selectOption('snapshot')
+    await checkButton().click()
+    const alert = section().getByRole('alert')
+    await alert.getByText('Signing in failed').waitFor()
+    await alert.getByText(`127.0.0.1:${postgres.port} refuses the user name or the password.`).waitFor()
+    await alert.getByText('Check username and password.').waitFor()
+    assert.equal(await secret().getAttribute('aria-invalid'), 'true')
+    await alert.getByRole('button', { name: 'Go to the field' }).click()
+    assert.ok(await secret().evaluate((element) => element === document.activeElement))
+    await requireFitAndAccessible(page, 'a source that failed')
+  })
+
+  it('forgets what it said when the source is changed', async () => {
+    await secret().fill('a-password')
+    await section()
+      .getByText(/changed since it was checked/)
+      .waitFor()
+    assert.equal(await section().getByRole('alert').count(), 0)
+    assert.notEqual(await secret().getAttribute('aria-invalid'), 'true')
+  })
+
+  it('can be cancelled while it runs', async () => {
+    await page.route('**/pipes/schemaDiscovery', () => undefined)
+    const failed = page.waitForEvent('requestfailed')
+    await checkButton().click()
+    await section().getByRole('status').getByText('Connecting…').waitFor()
+    await section().getByRole('button', { name: 'Cancel the check' }).click()
+    await section().getByText('The check was cancelled.').waitFor()
+    assert.match((await failed).url(), /schemaDiscovery/)
+    assert.ok(await checkButton().evaluate((element) => element === document.activeElement))
+    await page.unroute('**/pipes/schemaDiscovery')
+  })
+
+  it('lists the tables, and adds one with a click', async () => {
+    await checkButton().click()
+    await section().getByRole('status').getByText('The source answers').waitFor()
+    await section()
+      .getByText(/^Connected .*signed in .* ms/)
+      .waitFor()
+    await section().getByRole('button', { name: 'Add public.orders' }).click()
+    await section().getByRole('button', { name: 'public.orders is added' }).waitFor()
+    await section()
+      .getByText(/Check the connection again to see what is in the table/)
+      .waitFor()
+    await checkButton().click()
+    const columns = section().getByRole('region', { name: 'Columns of public.orders' })
+    await columns.getByRole('row', { name: /^id Int64/ }).waitFor()
+    const sample = section().getByRole('region', { name: 'Sample of public.orders' })
+    console.log(await sample.textContent())
+    await sample.getByText('2026-11-02').waitFor({ timeout: 1000 })
+    await requireFitAndAccessible(page, 'tables that were found')
+  })
+
+  it('shows as a command exactly what the button sends', async () => {
+    await section().getByRole('button', { name: 'Copy as curl' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Secrets that you typed are in it').waitFor()
+    const command = (await dialog.locator('pre').textContent())!
+    assert.match(command, /-X POST '.*\/pipes\/schemaDiscovery'/)
+    await page.keyboard.press('Escape')
+    const sent = page.waitForRequest(/schemaDiscovery/)
+    await checkButton().click()
+    assert.deepEqual(JSON.parse(/-d '(.*)'$/s.exec(command)![1]!), (await sent).postDataJSON())
+    await section().getByText('The source answers').waitFor()
+  })
+
+  it('offers the tables beside the mappings too, and the pipe is created after one more check', async () => {
+    await next('destination')
+    await page.getByRole('button', { name: 'public.orders is added' }).waitFor()
+    assert.equal(await field(/^Target table 1/).inputValue(), 'orders')
+    await field(/^Database/).fill('analytics')
+    await next('settings')
+    await next('review')
+    await field(/^Name/).fill('shop orders')
+    assert.ok(await page.getByRole('checkbox', { name: 'Check the source before saving' }).isChecked())
+    await page.getByText('"validateSamples": true').waitFor()
+    await requireFitAndAccessible(page, 'the review')
+    const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/pipes'))
+    await page.getByRole('button', { name: 'Create the pipe' }).click()
+    assert.equal((await sent).postDataJSON().source.validateSamples, true)
+    await page.getByRole('heading', { level: 1, name: /shop orders/ }).waitFor()
+    const created = (await listPipes()).find(({ name }) => name === 'shop orders')
+    assert.ok(created)
+    pipeId = created.id
+  })
+
+  it('looks at a pipe with its stored secrets, and at what would be changed in it', async () => {
+    const path = `/services/${penstock.sample.SERVICE_ID}/pipes/${pipeId}`
+    await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}${path}/edit`)
+    const asPresent = page.waitForRequest(/schemaDiscovery/)
+    await checkButton().click()
+    assert.deepEqual((await asPresent).postDataJSON(), { pipeId })
+    await section().getByRole('button', { name: 'public.orders is added' }).waitFor()
+    await requireFitAndAccessible(page, 'a pipe that was checked')
+    await field(/^Database/).fill('nowhere')
+    const asChanged = page.waitForRequest(/schemaDiscovery/)
+    await checkButton().click()
+    const patch = { source: { postgres: { database: 'nowhere' } } }
+    assert.deepEqual((await asChanged).postDataJSON(), { pipeId, patch })
+    await section()
+      .getByRole('alert')
+      .getByText(/has no database "nowhere"/)
+      .waitFor()
+    assert.equal(await field(/^Database/).getAttribute('aria-invalid'), 'true')
+  })
+
+  it('a change of the source is kept only if the source passes, unless that is not wished', async () => {
+    const pane = page.getByRole('region', { name: 'What will change' })
+    const wish = page.getByRole('checkbox', { name: 'Check the source before saving' })
+    assert.ok(await wish.isChecked())
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await pane
+      .getByRole('alert')
+      .getByText(/has no database "nowhere"/)
+      .waitFor()
+    await requireFitAndAccessible(page, 'a change that was refused')
+    await field(/^Database/).fill('shop')
+    await page.getByLabel('Name', { exact: true }).first().fill('orders of the shop')
+    assert.ok(!(await wish.isChecked()), 'a change that is not of the source is checked')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('heading', { level: 1, name: /orders of the shop/ }).waitFor()
+  })
+
+  it('shows fields and records as text, whatever is in them', async () => {
+    await openNewPipe('objectStorage')
+    await field(/^URL/).fill(`${store.endpoint}/events/*.json`)
+    await page.getByRole('combobox', { name: 'Authentication' }).selectOption('none')
+    await checkButton().click()
+    await section().getByText('The source answers').waitFor({ timeout: 15_000 })
+    const fields = section().getByRole('region', { name: 'Fields' })
+    await fields.getByRole('row', { name: /^id Int64 no/ }).waitFor()
+    await fields.getByRole('row', { name: /^note Nullable\(String\) may be absent or null/ }).waitFor()
+    const sample = section().getByRole('region', { name: 'Sample' })
+    await sample.getByText('{"name":"<img src=x onerror=alert(1)>"}').waitFor()
+    await sample.getByText(`${'x'.repeat(120)}…`).waitFor()
+    await sample.getByText('null', { exact: true }).first().waitFor()
+    assert.equal(await sample.locator('img').count(), 0)
+    await requireFitAndAccessible(page, 'fields that were found')
+  })
+
+  it('fills in the columns, asks before it replaces any, and suggests fields for the mappings', async () => {
+    await section().getByRole('button', { name: 'Use these fields as columns' }).click()
+    await section().getByText('The columns of the destination are these fields.').waitFor()
+    await next('destination')
+    assert.equal(await field('Name 1').inputValue(), 'id')
+    assert.equal(await field('Type 1').inputValue(), 'Int64')
+    await field('Type 1').fill('UInt64')
+    await page.getByRole('button', { name: 'Use these fields as columns' }).click()
+    const question = page.getByRole('dialog', { name: 'Replace the columns?' })
+    await question.getByRole('button', { name: 'Keep them' }).click()
+    assert.equal(await field('Type 1').inputValue(), 'UInt64')
+    await page.getByRole('button', { name: 'Add a field mapping' }).click()
+    await page.keyboard.type('tot')
+    await page.getByRole('option', { name: 'total' }).click()
+    assert.equal(await page.getByLabel('Source field 1').inputValue(), 'total')
+    await requireFitAndAccessible(page, 'columns that were filled in')
+    await page.getByRole('button', { name: 'Use these fields as columns' }).click()
+    await question.getByRole('button', { name: 'Replace the columns' }).click()
+    assert.equal(await field('Type 1').inputValue(), 'Int64')
+  })
+
+  it('is not for developers, and says so', async () => {
+    const email = 'noor.haddad@northwind.example'
+    const invited = await callApi(penstock, 'POST', '/invitations', { email, role: 'developer' })
+    const theirs = await openPerson(browser)
+    await theirs.page.goto((invited.result as { link: string }).link)
+    await theirs.page.getByLabel('Name').fill('Noor Haddad')
+    await theirs.page.getByLabel('Password', { exact: true }).fill('a long and quiet river')
+    await theirs.page.getByRole('button', { name: /join/i }).click()
+    await theirs.page.waitForURL('**/console/o/*')
+    await openNewPipe('kafka', theirs.page)
+    const theirSection = theirs.page.getByRole('region', { name: 'Check connection' })
+    assert.ok(await theirSection.getByRole('button', { name: 'Check connection' }).isDisabled())
+    await theirSection.getByText('Only admins can check a connection.').waitFor()
+    await theirs.context.close()
+  })
+
+  it('no page has made the browser complain', () => {
+    assert.deepEqual(person.complaints(), [])
+  })
+})
