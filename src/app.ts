@@ -36,6 +36,7 @@ import { prepareAndExecute } from './prepare-operation.ts'
 import { ServiceChecker } from './services/checker.ts'
 import { csrfTokenOf, isSessionToken, longestDays, sessionTokenHash } from './sessions/session.ts'
 import { findSession, type SessionStanding } from './sessions/store.ts'
+import type { Prober } from './sources/probe.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
 
@@ -129,11 +130,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
   const loadEgress = once(async () => options.egress ?? (await openEgress(config)))
   const checker = config.serviceChecks ? openChecker({ database, vault, log, loadEgress }) : undefined
+  let prober: Prober | undefined
   const loadProber = once(async () => {
     const { Prober } = await import('./sources/probe.ts')
     const { caCertificates, allowPlaintext, awsEndpoints } = config
     const context = { caCertificates, allowPlaintext, awsEndpoints }
-    return new Prober({ egress: await loadEgress(), context, timeoutMs: probeTimeoutMs, log })
+    prober = new Prober({ egress: await loadEgress(), context, timeoutMs: probeTimeoutMs, log })
+    return prober
   })
   const prepared = (request: OperationRequest, gone: AbortSignal | undefined, execute: Execute) =>
     prepareAndExecute(surroundings, request, async () => (await loadProber()).probeFor(gone), execute)
@@ -238,6 +241,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     close: async () => {
       closing = true
       clearInterval(forgetting)
+      prober?.close()
       await checker?.stop()
       await drain()
       await sealer.close()

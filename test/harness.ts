@@ -95,7 +95,7 @@ class LoopbackEgress extends Egress {
 
   override async connect(host: string, port: number, limits: EgressLimits): Promise<Socket> {
     if (host !== exampleHost || port !== 5432) return super.connect(host, port, limits)
-    return super.connect('127.0.0.1', Number(new URL(await postgresUrl()).port), limits)
+    return super.connect('127.0.0.1', await examplePort(), limits)
   }
 
   override async addressesOf(host: string, port: number, limits: EgressLimits): Promise<string[]> {
@@ -324,6 +324,11 @@ async function postgresUrl(): Promise<string> {
     return server
   })
   return (await ownServer).url
+}
+
+/** Where the host of the example listens in truth. */
+export async function examplePort(): Promise<number> {
+  return Number(new URL(await postgresUrl()).port)
 }
 
 /** An empty database. */

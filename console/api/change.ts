@@ -14,6 +14,8 @@ export function useChange<Result = unknown>({ organizationId, onDone }: ChangeOp
   const queries = useQueryClient()
   const mutation = useMutation<Answer<Result>, PenstockError, ApiCall<Result>>({
     mutationFn: (call) => call(api),
+    // What was sent may have secrets in it, which must not outlive the form.
+    gcTime: 0,
     onSuccess: async (answer) => {
       // What was there before may be gone: a page about it must not ask for it again before it is left.
       // What fails from here on does not undo the change: it must not be told as if nothing was changed.

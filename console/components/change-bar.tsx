@@ -121,9 +121,11 @@ export function ChangeBar({
         </Button>
       )}
       {!isNothingChanged && <CurlButton call={call} />}
-      <Text size="sm" c="dimmed" role="status">
-        {isSending && sendingText}
-      </Text>
+      {sendingText && (
+        <Text size="sm" c="dimmed" role="status">
+          {isSending && sendingText}
+        </Text>
+      )}
       {disabled && disabledReason && (
         <Text size="sm" c="dimmed">
           {disabledReason}

@@ -10,6 +10,7 @@ export function PasswordField(
   const [isVisible, setVisible] = useState(false)
   return (
     <PasswordInput
+      aria-invalid={props.error ? true : undefined}
       {...props}
       visible={isVisible}
       onVisibilityChange={setVisible}

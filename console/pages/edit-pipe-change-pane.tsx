@@ -68,9 +68,7 @@ export function ChangePane(props: ChangePaneProps) {
         {isOutdated ? (
           <Outdated thing="pipe" onLoadAgain={onRebase} />
         ) : isSourceFailure ? (
-          <FailureNotice error={error ?? undefined} title="Nothing was changed">
-            <Text size="sm">To save it all the same, do not ask for the check.</Text>
-          </FailureNotice>
+          <FailureNotice error={error ?? undefined} title="Nothing was changed" />
         ) : (
           <ProblemNotice error={error} shownFields={shownFields} />
         )}

@@ -5,6 +5,7 @@ import { mappedTables, mappingFor } from '../components/pipe-form/table-mapping.
 import { CheckSection } from '../components/source-check/check-section.tsx'
 import { FoundTables, MappedTables } from '../components/source-check/found-tables.tsx'
 import { FieldsAndSample } from '../components/source-check/sample-table.tsx'
+import { asSentence } from '../components/source-check/source-failure.ts'
 import { UseFields } from '../components/source-check/use-fields.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 
@@ -45,11 +46,11 @@ function FieldsFound({ pipe, draft, edit, check }: CheckPart) {
 function Misfits({ misfits, isOutdated }: { misfits: string[]; isOutdated: boolean }) {
   if (misfits.length === 0) return null
   return (
-    <Alert color="orange" variant="light" title="The records do not fit the table" role="status">
+    <Alert color="orange" variant="light" title="The records do not fit the table" role="alert">
       <Stack gap="xs" style={{ overflowWrap: 'anywhere' }}>
         <List size="sm" spacing={4}>
           {misfits.map((misfit) => (
-            <List.Item key={misfit}>{misfit}</List.Item>
+            <List.Item key={misfit}>{asSentence(misfit)}</List.Item>
           ))}
         </List>
         <Text size="sm">

@@ -1,6 +1,6 @@
 import { Group, NumberInput, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { postgresFields, postgresSettingFields } from '../components/pipe-fields.ts'
-import { errorOf } from '../components/pipe-form/inputs.tsx'
+import { errorOf } from '../components/pipe-form/form-error.ts'
 import { postgresNumberDefaults } from '../components/pipe-form/pipe-draft.ts'
 import { EditPipeSecrets } from './edit-pipe-secrets.tsx'
 import type { SourcePart } from './edit-pipe-source.tsx'

@@ -2,13 +2,15 @@
 import { Checkbox, Input, Stack } from '@mantine/core'
 import { useId } from 'react'
 import { type FieldText, secretFields } from '../components/pipe-fields.ts'
-import { errorOf, ListLabel, otherErrors, SecretInput } from '../components/pipe-form/inputs.tsx'
+import { errorOf, otherErrors } from '../components/pipe-form/form-error.ts'
+import { ListLabel } from '../components/pipe-form/list-parts.tsx'
 import {
   chosenAuthentication,
   forgettableSecrets,
   neededSecrets,
   type SecretGroup,
 } from '../components/pipe-form/pipe-draft.ts'
+import { SecretInput } from '../components/pipe-form/secret-input.tsx'
 import type { SourcePart } from './edit-pipe-source.tsx'
 
 const keep = 'Leave empty to keep the present one'

@@ -1,7 +1,7 @@
 import { Code, SimpleGrid, Text } from '@mantine/core'
 import { EditedValue } from '../components/field-table.tsx'
 import { noEffectYet, settingFields } from '../components/pipe-fields.ts'
-import { errorOf } from '../components/pipe-form/inputs.tsx'
+import { errorOf } from '../components/pipe-form/form-error.ts'
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 

@@ -10,8 +10,10 @@ import {
   objectStorageFields,
   type PipeKind,
 } from '../components/pipe-fields.ts'
-import { errorOf, PemInput, TextListInput } from '../components/pipe-form/inputs.tsx'
+import { errorOf } from '../components/pipe-form/form-error.ts'
 import { chosenAuthentication, type SourceDraft } from '../components/pipe-form/pipe-draft.ts'
+import { PemInput } from '../components/pipe-form/secret-input.tsx'
+import { TextListInput } from '../components/pipe-form/text-list-input.tsx'
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 import { EditPipePostgres } from './edit-pipe-postgres.tsx'

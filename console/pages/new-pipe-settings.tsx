@@ -2,7 +2,7 @@ import { EditedValue, type Fields, FieldTable } from '../components/field-table.
 import { noEffectYet, scalingFields, settingFields } from '../components/pipe-fields.ts'
 import { settingMatters } from '../components/pipe-form/create-body.ts'
 import type { PipeDraft } from '../components/pipe-form/create-draft.ts'
-import { errorOf, type FormError } from '../components/pipe-form/inputs.tsx'
+import { errorOf, type FormError } from '../components/pipe-form/form-error.ts'
 import { Section } from '../components/section.tsx'
 import type { StepProps } from './new-pipe-step.tsx'
 

@@ -1,7 +1,7 @@
 import { Group, Radio, Select, SimpleGrid, Text } from '@mantine/core'
 import type { Service } from '../../src/client/shapes.ts'
 import { kindNames, kinds, type PipeKind } from '../components/pipe-fields.ts'
-import { errorOf } from '../components/pipe-form/inputs.tsx'
+import { errorOf } from '../components/pipe-form/form-error.ts'
 import { Section } from '../components/section.tsx'
 import type { StepProps } from './new-pipe-step.tsx'
 

@@ -24,7 +24,7 @@ function NewPipe({ organizationId }: { organizationId: string }) {
   return (
     <Page
       title="New pipe"
-      about="A pipe moves data from a source into tables of a service. Nothing is sent before the last step, where you see exactly what will be."
+      about="A pipe moves data from a source into tables of a service. Nothing is created before the last step, where you see exactly what will be sent."
       crumbs={[{ label: 'Pipes', to: `/o/${organizationId}/pipes` }]}
     >
       {services ? (

@@ -90,9 +90,9 @@ const denials: Record<Denial, string> = {
   database: "is Penstock's own database",
 }
 
-function describeFailure({ failure, denial }: EgressError, engine: EngineAddress): EngineCheck {
+function describeFailure({ failure, denial, tls }: EgressError, engine: EngineAddress): EngineCheck {
   const place = placeOf(engine)
-  switch (failure) {
+  switch (tls === 'silent' ? 'timed out' : failure) {
     case 'denied':
       return { failure: 'denied', reason: `${place} ${denials[denial!]}` }
     case 'unresolved':

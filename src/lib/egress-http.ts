@@ -65,8 +65,10 @@ export function exchange(socket: Duplex, request: EgressRequest): Promise<Egress
 
 export interface AgentOptions extends EgressLimits {
   tls?: TlsOptions
-  maxSockets?: number
 }
+
+/** As many as one pipe may load objects at once, and some for listing. */
+const maxSocketsPerHost = 64
 
 type Connected = (error: Error | null, socket?: Duplex) => void
 
@@ -75,8 +77,8 @@ type Connected = (error: Error | null, socket?: Duplex) => void
  * with the EgressError, as it is or as a cause. Destroy it when done. Redirects are the client's: it must not follow any.
  */
 export function egressAgent(egress: Egress, protocol: 'http' | 'https', options: AgentOptions): HttpAgent {
-  const { tls, maxSockets = 16 } = options
-  const agent = new (protocol === 'https' ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets })
+  const { tls } = options
+  const agent = new (protocol === 'https' ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: maxSocketsPerHost })
   const connect = ({ host, port }: ClientRequestArgs): Promise<Duplex> => {
     // As Node gives it: an IPv6 address without its brackets.
     const place = [String(host).replace(/^\[(.*)\]$/, '$1'), Number(port)] as const

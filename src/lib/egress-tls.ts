@@ -1,8 +1,8 @@
 // TLS over a connection that the egress has made. Why a handshake fails is what a user must know; OpenSSL tells it in codes.
 import { isIP, type Socket } from 'node:net'
-import { connect, type TLSSocket } from 'node:tls'
+import { connect, createSecureContext, getCACertificates, type SecureContext, type TLSSocket } from 'node:tls'
 
-export type TlsFailure = 'expired' | 'untrusted' | 'other host' | 'client refused' | 'no tls'
+export type TlsFailure = 'expired' | 'untrusted' | 'other host' | 'client refused' | 'no tls' | 'silent'
 
 export interface TlsOptions {
   /** PEM; in place of the authorities that everyone trusts. */
@@ -31,7 +31,14 @@ export function secure(socket: Socket, host: string, options: TlsOptions = {}): 
     }
     let secured: TLSSocket | undefined
     try {
-      secured = connect({ socket, host, ...options, ...(isIP(host) === 0 ? { servername: host } : {}) })
+      secured = connect({
+        socket,
+        host,
+        secureContext: contextOf(options),
+        // Also where the environment of the process says otherwise.
+        rejectUnauthorized: true,
+        ...(isIP(host) === 0 ? { servername: host } : {}),
+      })
     } catch {
       // A certificate or a key that is no such thing.
       return fail('client refused')
@@ -43,28 +50,40 @@ export function secure(socket: Socket, host: string, options: TlsOptions = {}): 
   })
 }
 
+/** The authorities that this process trusts anyway, and these. */
+export function trustWith(more: string | undefined): { ca?: string } {
+  if (more === undefined) return {}
+  ownAuthorities ??= getCACertificates('default').join('\n')
+  return { ca: `${ownAuthorities}\n${more}` }
+}
+let ownAuthorities: string | undefined
+
+/** By their authorities. To read hundreds of certificates takes tens of milliseconds, in which nothing else is done. */
+const contexts = new Map<string, SecureContext>()
+const maxContexts = 50
+
+function contextOf(options: TlsOptions): SecureContext {
+  const { ca = '', cert, key } = options
+  if (cert !== undefined || key !== undefined) return createSecureContext(options)
+  const known = contexts.get(ca)
+  if (known) return known
+  const made = createSecureContext(ca === '' ? {} : { ca })
+  const oldest = contexts.keys().next().value
+  if (contexts.size >= maxContexts && oldest !== undefined) contexts.delete(oldest)
+  contexts.set(ca, made)
+  return made
+}
+
 const expired = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']
-const untrusted = [
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_UNTRUSTED',
-  'CERT_REJECTED',
-  'CERT_REVOKED',
-  'CERT_CHAIN_TOO_LONG',
-  'INVALID_CA',
-  'INVALID_PURPOSE',
-]
+/** What OpenSSL finds wrong with a certificate has codes of many names; Node's own and those of the system begin like this. */
+const notOfCertificate = /^(?:ERR_|E[A-Z]+$)/
 
 /** Also for clients that make TLS connections of their own. */
 export function tlsFailureOf(code: string | undefined): TlsFailure {
   if (code === undefined) return 'no tls'
   if (expired.includes(code)) return 'expired'
-  if (untrusted.includes(code)) return 'untrusted'
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'other host'
+  if (!notOfCertificate.test(code)) return 'untrusted'
   if (
     /ALERT_(?:BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE|UNSUPPORTED_CERTIFICATE|NO_CERTIFICATE|ACCESS_DENIED)/.test(code)
   ) {

@@ -73,9 +73,10 @@ for (const [network, prefix] of [
 ] as const) {
   forbidden.addSubnet(network, prefix, 'ipv6')
 }
-// Metadata services outside the link-local range: Alibaba, Azure, Oracle, AWS and Google over IPv6.
+// Metadata and credential services outside the link-local range: Alibaba, Azure, Oracle; Scaleway, Google and AWS over IPv6.
 for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192']) forbidden.addAddress(address)
-for (const address of ['fd00:ec2::254', 'fd20:ce::254']) forbidden.addAddress(address, 'ipv6')
+for (const address of ['fd00:42::42', 'fd20:ce::254']) forbidden.addAddress(address, 'ipv6')
+forbidden.addSubnet('fd00:ec2::', 32, 'ipv6')
 
 /** What an address can mean: itself, and an IPv4 address that a translator would find in it. */
 function meaningsOf(address: string): string[] {
@@ -133,7 +134,8 @@ export class Egress {
       return await withLimit(secure(plain, host, tls), signal)
     } catch (error) {
       plain.destroy()
-      throw error instanceof TlsError ? new EgressError('tls', { tls: error.failure }) : error
+      if (error instanceof TlsError) throw new EgressError('tls', { tls: error.failure })
+      throw error instanceof EgressError ? new EgressError('tls', { tls: 'silent' }) : error
     }
   }
 
@@ -167,12 +169,11 @@ export class Egress {
   async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
     const addresses = await this.addressesOf(host, port, { timeoutMs, signal })
     let failure: unknown
+    const startedAtMs = performance.now()
     for (const [index, address] of addresses.entries()) {
       // One address that does not answer leaves time for the others.
-      const attempt = AbortSignal.any([
-        signal,
-        AbortSignal.timeout(Math.ceil(timeoutMs / (addresses.length - index + 1))),
-      ])
+      const leftMs = Math.max(0, timeoutMs - (performance.now() - startedAtMs))
+      const attempt = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(leftMs / (addresses.length - index + 1)))])
       try {
         return await openSocket(address, port, index === addresses.length - 1 ? signal : attempt)
       } catch (error) {

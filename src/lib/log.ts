@@ -54,7 +54,13 @@ export class Log {
 export function describeError(error: unknown): NonNullable<LogFields['error']> {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = (error as { code?: unknown }).code
-  const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
+  // The message stands before the frames, and may have lines that look like some.
+  const { stack = '', message } = error
+  const begin = stack.indexOf(message) + message.length
+  const frames = stack
+    .slice(begin)
+    .split('\n')
+    .filter((line) => line.startsWith('    at '))
   return {
     name: error.name,
     ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { before, describe, it } from 'node:test'
 import { exampleHost } from '../../test/example-database.ts'
 import { onBothDatabases } from '../../test/harness.ts'
@@ -116,6 +118,34 @@ onBothDatabases('discoverSchema', (app) => {
       assert.match(answer.body.detail, /^source\.postgres\.credentials: the step "authenticate" failed: /)
       assert.ok(!answer.text.includes(secret))
     })
+  })
+
+  it('sends a stored password to no other place', async () => {
+    let accepted = 0
+    const server = createServer((socket) => {
+      accepted++
+      socket.destroy()
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const pipe = { name: 'shop', source: { postgres: shop }, destination: { database: 'default' }, startPaused: true }
+    const { id: pipeId } = await service.create(pipe)
+    const elsewhere = (postgres: Json) => discover({ pipeId, patch: { source: { postgres } } })
+    for (const place of [{ host: '127.0.0.1', port }, { host: '127.0.0.1' }, { port }]) {
+      for (const credentials of [undefined, { username: 'shop_reader' }]) {
+        const answer = await elsewhere({ ...place, ...(credentials ? { credentials } : {}) })
+        assert.equal(answer.body.code, 'invalid_body', answer.text)
+        assert.deepEqual(
+          answer.body.errors.map(({ pointer }: Json) => pointer),
+          ['#/patch/source/postgres/credentials'],
+        )
+      }
+    }
+    assert.equal(accepted, 0)
+    const brought = await elsewhere({ host: '127.0.0.1', port, credentials: { password: 'of-its-own' } })
+    assert.equal(brought.body.code, 'source_not_validated')
+    assert.ok(accepted > 0)
+    server.close()
   })
 
   it('404 for a pipe or a service that is not there', async () => {

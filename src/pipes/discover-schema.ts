@@ -10,7 +10,7 @@ import { kafka } from './kafka-source.ts'
 import { kinesis } from './kinesis-source.ts'
 import { mergePipe } from './merge-pipe.ts'
 import { objectStorage } from './object-storage-source.ts'
-import { PipePatch, probeOf } from './pipe.ts'
+import { isSamePlace, PipePatch, probeOf, type StoredPipe } from './pipe.ts'
 import { fieldProblem } from './pipe-source.ts'
 import { postgres } from './postgres-source.ts'
 import { showRows } from './sample-rows.ts'
@@ -179,6 +179,7 @@ export const discoverSchema = operation({
     const { pipe: merged, secrets = stored() } = body.patch
       ? mergePipe(pipe, body.patch, stored)
       : { pipe, secrets: undefined }
+    requireOwnPassword(pipe, merged, body)
     return toDiscovery(await probe(probeOf(merged, secrets, { mustFit: false })))
   },
   async run(_context, { prepared }) {
@@ -192,6 +193,23 @@ function requestProblems({ source, pipeId, patch }: Request): FieldProblem[] {
   }
   if (pipeId === undefined && patch !== undefined) return [fieldProblem('patch', 'is only for pipeId')]
   return []
+}
+
+/**
+ * A stored password goes to the place that it was stored for, and nowhere else: this request leaves no trace, and whoever may
+ * name the place could read the password there.
+ */
+function requireOwnPassword(stored: StoredPipe, merged: StoredPipe, { patch }: Request): void {
+  if (isSamePlace(stored, merged) || bringsPassword(patch)) return
+  const path = 'patch.source.postgres.credentials'
+  throw invalidBody([
+    fieldProblem(path, 'must have password, because host or port changes: a stored one is not sent there'),
+  ])
+}
+
+function bringsPassword(patch: PipePatch | undefined): boolean {
+  const credentials: { password?: string } = patch?.source?.postgres?.credentials ?? {}
+  return credentials.password !== undefined
 }
 
 function probeOfSource(organizationId: string, { source: { postgres, ...others } = {} }: Request): ProbeRequest {

@@ -11,7 +11,7 @@ import { kinesis } from './kinesis-source.ts'
 import { objectStorage } from './object-storage-source.ts'
 import type { SourceKind, SourceSecrets } from './pipe-source.ts'
 import { PipeState } from './pipe-state.ts'
-import { postgres } from './postgres-source.ts'
+import { type PostgresSource, postgres } from './postgres-source.ts'
 import { Scaling, ScalingCreate } from './scaling.ts'
 import { defaultSettings, Settings, SettingsCreate, SettingsPatch } from './settings.ts'
 
@@ -152,6 +152,12 @@ export function showPipe(pipe: StoredPipe): Pipe {
 
 export function pipeNotFound(serviceId: string, pipeId: string): Problem {
   return notFound(`pipe ${pipeId} was not found in service ${serviceId}`)
+}
+
+/** Whether both connect to the same place with their stored secrets; only the place of a postgres source can be changed. */
+export function isSamePlace(one: StoredPipe, other: StoredPipe): boolean {
+  const [from, to] = [one.source, other.source] as [Partial<PostgresSource>, Partial<PostgresSource>]
+  return from.host === to.host && from.port === to.port
 }
 
 /** How to connect to the source of the pipe, and what its records are to fill. */

@@ -41,7 +41,8 @@ function cut(text: string): string {
 function showBytes(bytes: Uint8Array): string {
   const start = bytes.subarray(0, maxTextLength * 4)
   try {
-    return cut(new TextDecoder('utf-8', { fatal: true }).decode(start))
+    // The cut may go through a character.
+    return cut(new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: start.length < bytes.length }))
   } catch {
     return cut(Buffer.from(start).toString('base64'))
   }

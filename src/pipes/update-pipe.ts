@@ -3,7 +3,7 @@ import { requireSomething } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
 import { changePipe, loadPipe } from './change-pipe.ts'
 import { mergePipe } from './merge-pipe.ts'
-import { Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
+import { isSamePlace, Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
 import { findPipe, openSecrets, sealSecrets } from './store.ts'
 
@@ -55,7 +55,9 @@ export const updatePipe = operation({
     requireVersion(String(pipe.version))
     requireSomething(body)
     const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
-    await probe(probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true }))
+    const isElsewhere = !isSamePlace(pipe, merged.pipe)
+    const request = probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true })
+    await probe({ ...request, isElsewhere })
     return { version: pipe.version }
   },
   async run(context, { params, body, prepared }) {

@@ -1,11 +1,13 @@
 // `validateSamples`: the source of the merged pipe is really connected to, before anything is changed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { exampleHost } from '../../test/example-database.ts'
-import { onBothDatabases } from '../../test/harness.ts'
+import { examplePort, onBothDatabases } from '../../test/harness.ts'
 import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
+import type { KafkaServer } from '../../test/sources/kafka-server.ts'
 
 const goodLogin = { username: 'shop_reader', password: 'a-password' }
 const wrongPassword = 'Wr0ng-and-secret'
@@ -49,10 +51,40 @@ async function silentServer() {
       return sockets.size
     },
     nextAccepted: () => once(server, 'accepted'),
-    hangUp: () => {
-      for (const socket of sockets) socket.destroy()
-    },
     stop: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Leads to a port of this machine, but lets nothing through before it is opened. */
+async function gateTo(port: number) {
+  const sockets = new Set<Socket>()
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  let accepted = 0
+  const server = createServer(async (socket) => {
+    accepted++
+    server.emit('accepted')
+    await opened
+    const onward = connect(port, '127.0.0.1')
+    for (const each of [socket, onward]) {
+      sockets.add(each)
+      each.on('error', () => undefined)
+    }
+    socket.pipe(onward).pipe(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    open,
+    get accepted() {
+      return accepted
+    },
+    nextAccepted: () => once(server, 'accepted'),
+    stop: async () => {
+      open()
       for (const socket of sockets) socket.destroy()
       server.close()
       await once(server, 'close')
@@ -106,32 +138,46 @@ onBothDatabases('validateSamples', (app) => {
       assert.deepEqual((await patch(id, body, headers)).body.result, first.body.result)
     })
 
-    it('checks again when somebody else changes the pipe meanwhile', async () => {
-      const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: silent.port }))
-      const accepted = silent.nextAccepted()
-      const slow = patch(id, { name: 'checked', source: { validateSamples: true } })
-      await accepted
-      const quick = await patch(id, { source: { postgres: { host: exampleHost, port: 5432 } } })
-      assert.equal(quick.status, 200, quick.text)
-      // What is checked is still the old place, which fails; what is stored is the new one, which is looked at only then.
-      silent.hangUp()
-      assert.equal((await slow).status, 400)
-      const { id: other } = await service.create(shopPipe())
-      const racing = await Promise.all([
-        patch(other, { name: 'checked', source: { validateSamples: true } }),
-        patch(other, { settings: { engine_max_threads: 3 } }),
-        patch(other, { settings: { engine_max_insert_threads: 3 } }),
-      ])
-      assert.deepEqual(
-        racing.map(({ status }) => status),
-        [200, 200, 200],
-      )
-      const { name, settings } = (await service.send('GET', `/${other}`)).body.result
-      assert.deepEqual([name, settings.engine_max_threads, settings.engine_max_insert_threads], ['checked', 3, 3])
+    it('lets others change the pipe meanwhile, and checks again what has then to be stored', async () => {
+      const gate = await gateTo(await examplePort())
+      try {
+        const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
+        const waiting = gate.nextAccepted()
+        const slow = patch(id, { name: 'checked', source: { validateSamples: true } })
+        await waiting
+        const quick = await patch(id, { settings: { engine_max_threads: 3 } })
+        assert.equal(quick.status, 200, quick.text)
+        gate.open()
+        const answer = await slow
+        assert.equal(answer.status, 200, answer.text)
+        assert.equal(answer.body.result.name, 'checked')
+        assert.equal(answer.body.result.settings.engine_max_threads, 3)
+        assert.equal(gate.accepted, 2)
+      } finally {
+        await gate.stop()
+      }
     })
   })
 
   describe('400', () => {
+    it('keeps nothing that was not checked: what others made of the pipe meanwhile is wrong', async () => {
+      const gate = await gateTo(await examplePort())
+      try {
+        const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
+        const waiting = gate.nextAccepted()
+        const slow = patch(id, { name: 'not applied', source: { validateSamples: true } })
+        await waiting
+        assert.equal((await patch(id, { source: { postgres: { database: 'nowhere' } } })).status, 200)
+        gate.open()
+        const answer = await slow
+        assert.equal(answer.status, 400, answer.text)
+        assert.match(answer.body.detail, /the step "describe" failed: /)
+        assert.equal((await service.load(id)).name, 'shop')
+      } finally {
+        await gate.stop()
+      }
+    })
+
     const failures: [what: string, postgres: Json, step: string, pointer: string, sentence: RegExp][] = [
       ['wrong password', { credentials: { password: wrongPassword } }, 'authenticate', 'credentials', /password/],
       ['unknown database', { database: 'nowhere' }, 'describe', 'database', /"?nowhere"?/],
@@ -199,6 +245,91 @@ onBothDatabases('validateSamples', (app) => {
         200,
       )
       assert.equal(silent.accepted, before)
+    })
+  })
+
+  describe('of records that are to fill columns', () => {
+    let broker: KafkaServer
+    before(async () => {
+      broker = await startKafkaBroker()
+      await broker.createTopic('orders', 1)
+      const values = [
+        { id: 7, customer: 'Noor', placed: { at: '2026-11-02T16:40:09Z' } },
+        { id: 8, customer: null },
+      ]
+      await broker.produce(
+        'orders',
+        values.map((value) => ({ partition: 0, value: Buffer.from(JSON.stringify(value)) })),
+      )
+    })
+    after(() => broker.stop())
+
+    const ordersPipe = (columns: Json[], fieldMappings: Json[] = []) => ({
+      name: 'orders',
+      source: {
+        kafka: {
+          type: 'kafka',
+          authentication: 'SCRAM-SHA-256',
+          brokers: broker.listeners.saslPlain,
+          topics: 'orders',
+          format: 'JSONEachRow',
+          credentials: broker.user,
+        },
+        validateSamples: true,
+      },
+      destination: {
+        database: 'default',
+        table: 'orders',
+        columns,
+        tableDefinition: { engine: { type: 'MergeTree' } },
+      },
+      fieldMappings,
+      startPaused: true,
+    })
+
+    it('takes columns that they fill', async () => {
+      const columns = [
+        { name: 'id', type: 'UInt64' },
+        { name: 'customer', type: 'Nullable(String)' },
+        { name: 'placed_at', type: "DateTime64(3, 'UTC')" },
+        { name: 'note', type: 'String' },
+      ]
+      const { id } = await service.create(
+        ordersPipe(columns, [{ sourceField: 'placed.at', destinationField: 'placed_at' }]),
+      )
+      const { body } = await service.send('POST', '/schemaDiscovery', { pipeId: id })
+      assert.deepEqual(body.result.misfits, [])
+      assert.deepEqual(body.result.steps.at(-1).step, 'fit')
+      assert.deepEqual(
+        body.result.fields.map(({ name, type, isOptional }: Json) => [name, type, isOptional]),
+        [
+          ['id', 'Int64', false],
+          ['customer', 'Nullable(String)', true],
+          ['placed', 'Nullable(String)', true],
+        ],
+      )
+      assert.deepEqual(body.result.rows[1], { id: 8, customer: null })
+    })
+
+    it('refuses columns that they cannot fill, each with its reason', async () => {
+      const columns = [
+        { name: 'id', type: 'UInt64' },
+        { name: 'customer', type: 'UInt8' },
+        { name: 'amount', type: 'Float64' },
+      ]
+      const mapped = ordersPipe(columns, [{ sourceField: 'price', destinationField: 'amount' }])
+      const answer = await service.send('POST', '', mapped)
+      assert.equal(answer.status, 400, answer.text)
+      assert.match(
+        answer.body.detail,
+        /^source\.kafka: the step "fit" failed: .*"price".*; change destination\.columns/,
+      )
+      assert.match(answer.body.detail, /"Noor"/)
+      const { id } = await service.create({ ...mapped, source: { kafka: mapped.source.kafka } })
+      const { body } = await service.send('POST', '/schemaDiscovery', { pipeId: id })
+      assert.equal(body.result.misfits.length, 2)
+      const patched = await service.send('POST', '/schemaDiscovery', { pipeId: id, patch: { fieldMappings: [] } })
+      assert.equal(patched.body.result.misfits.length, 1)
     })
   })
 

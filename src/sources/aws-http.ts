@@ -1,14 +1,8 @@
 // How requests to AWS get out: through the egress, over HTTP/1.1, without following redirects and without timers of their own.
-import { getCACertificates } from 'node:tls'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { egressAgent } from '../lib/egress-http.ts'
-import type { TlsOptions } from '../lib/egress-tls.ts'
+import { trustWith } from '../lib/egress-tls.ts'
 import type { SourceContext, Surroundings } from './source.ts'
-
-/** What the operator trusts, beside what everyone trusts. */
-export function awsTls({ caCertificates }: Pick<SourceContext, 'caCertificates'>): TlsOptions {
-  return caCertificates ? { ca: [...getCACertificates('default'), caCertificates].join('\n') } : {}
-}
 
 /** A connection that is not there after this time will not come. */
 const connectMs = 10_000
@@ -24,7 +18,11 @@ export function awsRequestHandler(
   trust: Pick<SourceContext, 'caCertificates'>,
 ): NodeHttpHandler {
   const closing = new AbortController()
-  const options = { timeoutMs: connectMs, signal: AbortSignal.any([signal, closing.signal]), tls: awsTls(trust) }
+  const options = {
+    timeoutMs: connectMs,
+    signal: AbortSignal.any([signal, closing.signal]),
+    tls: trustWith(trust.caCertificates),
+  }
   const httpAgent = egressAgent(egress, 'http', options)
   const httpsAgent = egressAgent(egress, 'https', options)
   const handler = new NodeHttpHandler({
@@ -52,7 +50,7 @@ const retryToken = (count: number): RetryToken => ({ getRetryCount: () => count,
  * For the clients of AWS, in place of their own: a request that broke, or whose time was wrong, is sent once more, and at once.
  * Theirs waits with timers that no signal ends. What asks us to slow down is told to whoever asked.
  */
-export const retryOnce = {
+const retryOnce = {
   acquireInitialRetryToken: async (): Promise<RetryToken> => retryToken(0),
   refreshRetryTokenForRetry: async (
     token: RetryToken,

@@ -25,8 +25,9 @@ describe('the credentials of a source', () => {
   let door: SignatureCheck
   const startWith = async (lifetimeMs: number): Promise<{ server: StsServer; check: SignatureCheck }> => {
     const server = await startSts({ roleArn, externalId: organizationId, keys, lifetimeMs })
-    const checked = { service: 'sts', region, target: server.url, keys: [{ ...operator, mayRead: true }] } as const
-    return { server, check: await startSignatureCheck({ ...checked, keys: [...checked.keys] }) }
+    const operatorKeys = [{ ...operator, mayRead: true }]
+    const check = await startSignatureCheck({ service: 'sts', region, target: server.url, keys: operatorKeys })
+    return { server, check }
   }
   before(async () => {
     ;({ server: sts, check: door } = await startWith(3_600_000))
@@ -36,12 +37,11 @@ describe('the credentials of a source', () => {
     await sts.stop()
   })
 
-  const contextWith = (endpoint: string, more: Partial<SourceContext> = {}): SourceContext => ({
+  const contextWith = (endpoint: string): SourceContext => ({
     organizationId,
     caCertificates: undefined,
     allowPlaintext: false,
     awsEndpoints: { sts: endpoint },
-    ...more,
   })
   const roleAccess = { authentication: 'IAM_ROLE', accessKey: undefined, iamRole: roleArn, region } as const
   const roleAt = (
@@ -91,13 +91,16 @@ describe('the credentials of a source', () => {
 
   it('of a role are asked for anew when they are about to end', async () => {
     const { server, check } = await startWith(290_000)
-    await withOperator(operator, async () => {
-      const credentials = roleAt(check.url)
-      const [first, second] = [await credentials(), await credentials()]
-      assert.notEqual(first.accessKeyId, second.accessKeyId)
-    })
-    await check.stop()
-    await server.stop()
+    try {
+      await withOperator(operator, async () => {
+        const credentials = roleAt(check.url)
+        const [first, second] = [await credentials(), await credentials()]
+        assert.notEqual(first.accessKeyId, second.accessKeyId)
+      })
+    } finally {
+      await check.stop()
+      await server.stop()
+    }
   })
 
   it('of a role are asked for again after a failure', async () => {

@@ -3,7 +3,6 @@ import { awsRequestHandler } from './aws-http.ts'
 import { type AwsIdentity, assumeRole } from './aws-role.ts'
 import { ProbeFailure, type SourceContext, type Surroundings } from './source.ts'
 
-export { awsRequestHandler } from './aws-http.ts'
 export type { AwsIdentity } from './aws-role.ts'
 
 /** Gives credentials that are good for some minutes at least. Rejects with a ProbeFailure. */

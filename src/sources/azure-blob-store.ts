@@ -1,7 +1,6 @@
-// A container of blobs at Azure, or of something that speaks as Azure does. Lists go on by marks that only the service can read;
-// the last one is kept, because it cannot begin in the middle otherwise.
-import type { Readable } from 'node:stream'
-import { addAbortSignal } from 'node:stream'
+// A container of blobs at Azure, or of something that speaks as Azure does. Lists go on by marks that only the service can read.
+// They are kept: without one, a list begins with the first blob, however far we are.
+import { addAbortSignal, type Readable } from 'node:stream'
 import {
   AnonymousCredential,
   ContainerClient,
@@ -11,11 +10,18 @@ import {
   StorageSharedKeyCredential,
 } from '@azure/storage-blob'
 import { egressAgent } from '../lib/egress-http.ts'
-import { awsTls } from './aws-http.ts'
+import { trustWith } from '../lib/egress-tls.ts'
 import { type AzureAttempt, azureFailure } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
 import type { ContainerPlace } from './object-place.ts'
-import { compareKeys, ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
+import {
+  bareEtag,
+  compareKeys,
+  ObjectChanged,
+  type ObjectStore,
+  quotedEtag,
+  type StoredObject,
+} from './object-store.ts'
 import type { SourceContext, Surroundings } from './source.ts'
 import { firstBytes, wholeObject } from './whole-object.ts'
 
@@ -26,7 +32,8 @@ export function openAzureStore(place: ContainerPlace, context: SourceContext, su
   const agent = egressAgent(surroundings.egress, place.account.endpoint.startsWith('https:') ? 'https' : 'http', {
     timeoutMs: connectMs,
     signal: AbortSignal.any([surroundings.signal, closing.signal]),
-    tls: awsTls(context),
+    tls: trustWith(context.caCertificates),
+    // Each object that is being read holds one, and as many may be read at once as a pipe can be told to.
   })
   const container = makeClient(place, agent)
   const list = makeList(container)
@@ -47,8 +54,8 @@ export function openAzureStore(place: ContainerPlace, context: SourceContext, su
         const found = await attempt({ step: 'describe', key, signal }, () =>
           container.getBlobClient(key).getProperties({ abortSignal: signal }),
         )
-        const { contentLength: sizeBytes = 0, etag = '', lastModified: modifiedAt } = found
-        return { key, sizeBytes, etag, modifiedAt }
+        const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = found
+        return { key, sizeBytes, etag: bareEtag(etag), modifiedAt }
       } catch (error) {
         if (error instanceof ObjectChanged) return undefined
         throw error
@@ -99,7 +106,8 @@ async function download(
   sizeBytes: number | undefined,
   abortSignal: AbortSignal,
 ): Promise<Readable> {
-  const conditions = etag === '' ? {} : { ifMatch: etag }
+  const ifMatch = quotedEtag(etag)
+  const conditions = ifMatch === undefined ? {} : { ifMatch }
   const { readableStreamBody } = await container
     .getBlobClient(key)
     .download(start, sizeBytes, { abortSignal, conditions, maxRetryRequests: 0 })
@@ -107,26 +115,41 @@ async function download(
   return readableStreamBody as Readable
 }
 
+interface Mark {
+  /** The last key before it. */
+  after: string
+  text: string
+}
+
 function makeList(container: ContainerClient): ObjectStore['list'] {
-  let known: { prefix: string; after: string; mark: string | undefined } | undefined
+  let known: { prefix: string; marks: Mark[] } = { prefix: '', marks: [] }
   return async (prefix, after, abortSignal) => {
-    let mark = known?.prefix === prefix && known.after === after ? known.mark : undefined
+    if (known.prefix !== prefix) known = { prefix, marks: [] }
+    const { marks } = known
+    const start = after === undefined ? -1 : marks.findLastIndex((mark) => compareKeys(mark.after, after) <= 0)
+    // Whoever lists goes forward: nobody will ask for what is before this mark.
+    marks.splice(0, start)
+    let mark = start < 0 ? undefined : marks[0]?.text
     for (;;) {
       const options = { abortSignal, prefix, responseFormat: StorageResponseFormat.Xml }
       const { segment, continuationToken: next } = await loadPage(container, options, mark)
-      const objects = segment.blobItems
-        .map(({ name, properties }): StoredObject => {
-          const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = properties
-          return { key: name, sizeBytes, etag, modifiedAt }
-        })
-        .filter(({ key }) => after === undefined || compareKeys(key, after) > 0)
-      const last = objects.at(-1)?.key ?? after
-      // The last page is asked for again when more may have come.
-      if (last !== undefined) known = { prefix, after: last, mark: next || mark }
+      const listed = segment.blobItems.map(({ name, properties }): StoredObject => {
+        const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = properties
+        return { key: name, sizeBytes, etag: bareEtag(etag), modifiedAt }
+      })
+      const last = listed.at(-1)?.key
+      if (next && last !== undefined) remember(marks, { after: last, text: next })
+      const objects = listed.filter(({ key }) => after === undefined || compareKeys(key, after) > 0)
       if (objects.length > 0 || !next) return { objects, isLast: !next }
       mark = next
     }
   }
+}
+
+/** In their order. */
+function remember(marks: Mark[], mark: Mark): void {
+  const last = marks.at(-1)
+  if (last === undefined || compareKeys(last.after, mark.after) < 0) marks.push(mark)
 }
 
 type ListOptions = Parameters<ContainerClient['listBlobsFlat']>[0]

@@ -33,9 +33,9 @@ const changed = ['BlobNotFound', 'ConditionNotMet', 'InvalidRange', 'TargetCondi
 export function azureFailure(error: unknown, { step, place, key, signal }: AzureAttempt): ProbeFailure | ObjectChanged {
   const { account, container } = place
   const { host } = new URL(account.endpoint)
-  const field = 'connectionString'
-  if (signal.aborted) return egressFailureIn(step, new EgressError('timed out'), host)
-  const known = knownFailure(error, host, field)
+  if (signal.aborted) return withoutAnswer(step, new EgressError('timed out'), host)
+  if (error instanceof EgressError && error.failure === 'broken') return withoutAnswer(step, error, host)
+  const known = knownFailure(error, host, 'connectionString')
   if (known) return known
   const told = readAzureError(error)
   const { name, status } = told
@@ -53,7 +53,7 @@ export function azureFailure(error: unknown, { step, place, key, signal }: Azure
 }
 
 /** Whoever waits for an answer is past connecting. */
-function egressFailureIn(step: ProbeStep, error: EgressError, host: string): ProbeFailure {
+function withoutAnswer(step: ProbeStep, error: EgressError, host: string): ProbeFailure {
   const { code, reason, remedy, field } = egressFailure(error, host, 'connectionString')
   return new ProbeFailure({ step, code, reason, remedy, ...(field !== undefined && { field }) })
 }

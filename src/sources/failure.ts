@@ -31,6 +31,11 @@ const tlsFailures: Record<TlsFailure, { code: FailureCode; reason: string; remed
     reason: 'refused our certificate, or asks for one that it was not given',
     remedy: 'check the client certificate and its key',
   },
+  silent: {
+    code: 'timed_out',
+    reason: 'accepts the connection, and does not answer to TLS in time',
+    remedy: 'check the port, and whether the server expects TLS there',
+  },
   'no tls': {
     code: 'tls_refused',
     reason: 'does not speak TLS in a way that we can',

@@ -14,6 +14,8 @@ export interface ReadPartition extends TopicPartition {
   position: bigint | undefined
   /** Read before, or begun now: what is lost after that is the user's loss. */
   isBegun: boolean
+  /** Was not there when the reader was opened. */
+  isLaterAddition: boolean
   /** Where it begins is to be remembered, even before there is a record. */
   mustTellStart: boolean
   upcoming: Iterator<RecordStep> | undefined
@@ -32,24 +34,29 @@ export async function updatePartitions(
     const name = partitionName(found)
     const partition = known.get(name)
     if (partition) partition.leader = found.leader
-    else known.set(name, newPartition(found, positions[name]))
+    else known.set(name, { ...newPartition(found, positions[name]), isLaterAddition: !isOpening })
   }
   const unplaced = [...known.values()].filter(({ position, leader }) => position === undefined && leader)
   if (unplaced.length === 0) return
   const isFromLatest = offset?.strategy === 'from_latest'
   // All that a partition holds which came later is newer than the moment from which on is to be read.
-  const isLaterAddition = isFromLatest && !isOpening
-  const starts = await (isLaterAddition
-    ? loadOffsets(cluster, unplaced, earliest)
-    : loadStarts(cluster, unplaced, offset))
+  const isWholeWanted = ({ isLaterAddition }: ReadPartition): boolean => isFromLatest && isLaterAddition
+  const [starts, beginnings] = await Promise.all([
+    loadStarts(
+      cluster,
+      unplaced.filter((partition) => !isWholeWanted(partition)),
+      offset,
+    ),
+    loadOffsets(cluster, unplaced.filter(isWholeWanted), earliest),
+  ])
   for (const partition of unplaced) {
-    partition.position = starts.get(partition.name)!
+    partition.position = starts.get(partition.name) ?? beginnings.get(partition.name)!
     // The end of today is not the end of the next time: without this, what comes until then would be left out.
     partition.mustTellStart = isFromLatest
   }
 }
 
-function newPartition(found: TopicPartition, position: string | undefined): ReadPartition {
+function newPartition(found: TopicPartition, position: string | undefined): Omit<ReadPartition, 'isLaterAddition'> {
   return {
     ...found,
     name: partitionName(found),

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findCoordinatorV1, findCoordinatorV4, metadataV4, metadataV8, metadataV12 } from '@platformatic/kafka'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
-import { type BrokerPlace, kafkaErrors, topicFailure } from './kafka-failure.ts'
+import { type BrokerPlace, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
 import { ProbeFailure, type ProbeStep } from './source.ts'
 
 export interface TopicPartition {
@@ -106,7 +106,7 @@ async function connectFirst(
 function amongOthers(failure: ProbeFailure, triedCount: number): ProbeFailure {
   const { step, code, reason, remedy, field, cause } = failure
   const more = `${reason}; none of the ${triedCount} brokers that were tried can be used`
-  return Object.assign(new ProbeFailure({ step, code, reason: more, remedy, ...(field ? { field } : {}) }), { cause })
+  return failureFrom(cause, { step, code, reason: more, remedy, ...(field ? { field } : {}) })
 }
 
 function placeOf(broker: string): BrokerPlace {

@@ -1,14 +1,14 @@
 // A connection to one broker: by TLS, or without where the operator allows it and the broker speaks no TLS; then the versions
 // that it speaks; then the login. No credentials are sent before the broker has answered as Kafka.
 import type { Socket } from 'node:net'
-import { createSecureContext, rootCertificates } from 'node:tls'
+import { createSecureContext } from 'node:tls'
 import { apiVersionsV0 } from '@platformatic/kafka'
 import { EgressError } from '../lib/egress.ts'
-import type { TlsOptions } from '../lib/egress-tls.ts'
+import { type TlsOptions, trustWith } from '../lib/egress-tls.ts'
 import type { KafkaSource } from '../pipes/kafka-shapes.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import type { AwsCredentials } from './aws.ts'
-import { type BrokerPlace, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
+import { type BrokerPlace, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
 import { logIn } from './kafka-login.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
 import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from './source.ts'
@@ -119,14 +119,13 @@ async function openSocket(
 
 function tlsRefused(cause: Error, place: BrokerPlace, config: KafkaSource): ProbeFailure {
   const allow = 'have the broker speak TLS, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true'
-  const failure = new ProbeFailure({
+  return failureFrom(cause, {
     step: 'tls',
     code: 'tls_refused',
     reason: `${placeText(place)} does not speak TLS`,
     remedy: isMutual(config) ? 'use the port of the brokers that asks for a client certificate' : allow,
     field: 'brokers',
   })
-  return Object.assign(failure, { cause })
 }
 
 type Versions = Map<number, { min: number; max: number }>
@@ -172,8 +171,7 @@ function tlsOptions(config: KafkaSource, secrets: SourceSecrets, context: Source
       field: 'credentials',
     })
   }
-  const trusted = caCertificate ?? (caCertificates && [...rootCertificates, caCertificates].join('\n'))
-  return { ...own, ...(trusted === undefined ? {} : { ca: trusted }) }
+  return { ...own, ...(caCertificate === undefined ? trustWith(caCertificates) : { ca: caCertificate }) }
 }
 
 function isUsable(options: TlsOptions): boolean {

@@ -43,7 +43,7 @@ export function placeText({ host, port, isAdvertised }: BrokerPlace): string {
 }
 
 /** A failure that knows what it came from: whether it can pass by itself depends on that. */
-function failureFrom(cause: Error, details: FailureDetails): ProbeFailure {
+export function failureFrom(cause: unknown, details: FailureDetails): ProbeFailure {
   return Object.assign(new ProbeFailure(details), { cause })
 }
 
@@ -260,7 +260,8 @@ export function readerError(error: unknown): unknown {
   const { cause, code } = error
   if (cause instanceof WireError) return isRefusal(cause) ? error : new NotConnected()
   if (cause instanceof EgressError) {
-    const isLasting = cause.failure === 'denied' || (cause.failure === 'tls' && cause.tls !== 'no tls')
+    const isLasting =
+      cause.failure === 'denied' || (cause.failure === 'tls' && cause.tls !== 'no tls' && cause.tls !== 'silent')
     return isLasting ? error : new NotConnected()
   }
   return code === 'source_failed' ? new NotConnected() : error

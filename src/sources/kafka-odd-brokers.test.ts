@@ -106,6 +106,37 @@ describe('the Kafka source and odd brokers', () => {
     assert.equal(movedCount, 2)
   })
 
+  it('begins at the end of a partition that had no leader when it was opened, if it is to begin with the latest', async () => {
+    let leaderlessCount = 0
+    const alter: Alter = ({ apiKey, count, answer }) => {
+      if (apiKey !== apiKeys.metadata || count > 2) return answer
+      // No error, the number of the partition, and its leader.
+      const partitionAt = answer.indexOf(Buffer.from([0, 0, 0, 0, 0, 1, 0, 0, 0, 1]), answer.indexOf(topic))
+      assert.ok(partitionAt > 0)
+      answer.writeInt32BE(-1, partitionAt + 6)
+      leaderlessCount++
+      return answer
+    }
+    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
+    try {
+      const config = { brokers: proxy.address, offset: { strategy: 'from_latest' as const } }
+      const source = sourceOf(server, topic, { config, context: plaintextContext })
+      await withReader(source, {}, async (reader) => {
+        const starts: string[] = []
+        const signal = AbortSignal.timeout(10_000)
+        // As long as a partition has no leader, the brokers are asked anew.
+        while (starts.length < 2 && !signal.aborted) {
+          const read = await reader.read({ maxRecords: 10, maxBytes: 1_000, waitMs: 100, signal })
+          starts.push(...read.map(({ partition, from, next }) => `${partition} ${from} ${next}`))
+        }
+        assert.deepEqual(starts, [`${topic}/0 10 10`, `${topic}/1 10 10`])
+      })
+      assert.equal(leaderlessCount, 3)
+    } finally {
+      await proxy.stop()
+    }
+  })
+
   it('logs in anew before the broker ends what it let in', async () => {
     const alter: Alter = ({ apiKey, answer }) => {
       // How long the login is good: the last eight bytes before the tags.
@@ -160,6 +191,25 @@ describe('the Kafka source and odd brokers', () => {
     })
   }
 
+  const silences: [ProbeStep, number][] = [
+    ['connect', apiKeys.apiVersions],
+    ['authenticate', apiKeys.handshake],
+    ['authenticate', apiKeys.authenticate],
+    ['describe', apiKeys.metadata],
+    ['read', apiKeys.fetch],
+  ]
+  for (const [step, silent] of silences) {
+    it(`ends in time in the step ${step} when request ${silent} is not answered`, async () => {
+      const alter: Alter = ({ apiKey, answer }) => (apiKey === silent ? 'be silent' : answer)
+      await throughProxy(alter, async (source) => {
+        const startedAtMs = performance.now()
+        await probeFails(source, { step, code: 'timed_out' }, { secrets: [], timeoutMs: 500 })
+        const tookMs = performance.now() - startedAtMs
+        assert.ok(tookMs < 1_500, `${tookMs} ms`)
+      })
+    })
+  }
+
   const breaks: [string, number, ProbeStep, { broken: FailureCode; garbled: FailureCode }][] = [
     ['the first', apiKeys.apiVersions, 'connect', { broken: 'protocol_mismatch', garbled: 'protocol_mismatch' }],
     ['that for a login', apiKeys.handshake, 'authenticate', { broken: 'not_set_up', garbled: 'protocol_mismatch' }],
@@ -175,8 +225,8 @@ describe('the Kafka source and odd brokers', () => {
   for (const [which, wrong, step, { broken, garbled }] of breaks) {
     it(`tells that of all requests ${which} was not answered, or with nonsense`, async () => {
       const nonsense = Buffer.from('this is not what was asked for, by far')
-      const replacements: [FailureCode, (answer: Buffer) => Buffer | undefined][] = [
-        [broken, () => undefined],
+      const replacements: [FailureCode, (answer: Buffer) => Buffer | 'break off'][] = [
+        [broken, () => 'break off'],
         [garbled, (answer) => Buffer.concat([answer.subarray(0, 4), nonsense])],
         [garbled, () => nonsense],
       ]

@@ -24,7 +24,10 @@ export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Pr
     begin('decode')
     return { samples: [await decode(found, access)] }
   } catch (error) {
-    throw error instanceof WireError ? brokenFailure(error, current) : error
+    if (error instanceof WireError) throw brokenFailure(error, current)
+    // Too late for one more connection: what took so long is the step that it is for.
+    const isLate = options.signal.aborted && error instanceof ProbeFailure && error.step === 'connect'
+    throw isLate && current !== 'connect' ? brokenFailure(new WireError('timed out'), current) : error
   }
 }
 

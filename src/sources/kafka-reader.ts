@@ -55,7 +55,8 @@ function makeReader(
   const fetching = new Map<string, Promise<void>>()
   const commit = config.consumerGroup === undefined ? undefined : makeCommit(cluster, config.consumerGroup, signal)
   let failure: { error: unknown } | undefined
-  let isStale = false
+  const isLeaderless = (): boolean => [...partitions.values()].some(({ leader }) => !leader)
+  let isStale = isLeaderless()
   let refreshedAtMs = performance.now()
   /** In the order in which they have their turn. */
   let turns = [...partitions.values()]
@@ -65,7 +66,7 @@ function makeReader(
     if (ageMs < (isStale ? staleRefreshMs : refreshMs)) return
     refreshedAtMs = performance.now()
     await updatePartitions(partitions, cluster, positions, config.offset)
-    isStale = [...partitions.values()].some(({ leader }) => !leader)
+    isStale = isLeaderless()
     turns = [...new Set([...turns, ...partitions.values()])]
   }
 

@@ -7,12 +7,13 @@ import {
   KinesisClient,
   ListShardsCommand,
 } from '@aws-sdk/client-kinesis'
+import { trustWith } from '../lib/egress-tls.ts'
 import type { KinesisSource } from '../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { awsCredentials } from './aws.ts'
 import { errorNames, readAwsError } from './aws-error.ts'
 import { type AwsAttempt, awsFailure } from './aws-failure.ts'
-import { awsClientDefaults, awsEndpoint, awsRequestHandler, awsTls } from './aws-http.ts'
+import { awsClientDefaults, awsEndpoint, awsRequestHandler } from './aws-http.ts'
 import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from './source.ts'
 
 export interface Shard {
@@ -54,7 +55,7 @@ export interface Kinesis {
 }
 
 /** Most records that Kinesis gives at once. */
-export const maxPageRecords = 10_000
+const maxPageRecords = 10_000
 /** Kinesis answers five reads of a shard in a second, for all who read it together. */
 export const readPauseMs = 200
 
@@ -87,7 +88,7 @@ export function makeKinesis(
       const limits = { timeoutMs: connectMs, signal: surroundings.signal }
       const { egress } = surroundings
       const connected = isTls
-        ? egress.connectTls(...place, { ...limits, tls: awsTls(context) })
+        ? egress.connectTls(...place, { ...limits, tls: trustWith(context.caCertificates) })
         : egress.connect(...place, limits)
       const socket = await connected.catch((error: unknown) => {
         throw failure(error, 'connect', '')

@@ -57,6 +57,8 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
           // Stores count every list: they are asked once in the time that the caller gives.
           await wait(waitMs, undefined, { signal: limit })
           isAtEnd = false
+          // Not behind what was listed and left out: what comes now may stand before that.
+          after = keyOf(position)
           object = await findNext(limit)
         }
         if (!object && !isContinuous) throw new EndOfInput()

@@ -69,21 +69,21 @@ async function decode(bytes: ObjectBytes, { decoding }: Sampling, maxRows: numbe
     return await decodeObject(bytes, { ...decoding, maxRows })
   } catch (error) {
     if (!(error instanceof Undecodable)) throw error
-    const isPacked = await isUnpackable(bytes, decoding)
+    const isOfCompression = await isWronglyCompressed(bytes, decoding)
     throw new ProbeFailure({
       step: 'decode',
       code: 'undecodable',
       reason: `the object ${excerptOf(bytes.key, 200)} cannot be read as ${decoding.format}: ${error.reason}`,
-      remedy: isPacked
+      remedy: isOfCompression
         ? 'check compression, and that the object is whole'
         : 'check format, and that the pattern takes only objects of that format',
-      field: isPacked ? 'compression' : 'format',
+      field: isOfCompression ? 'compression' : 'format',
     })
   }
 }
 
 /** Whether it is already the compression that is not what it is said to be. */
-async function isUnpackable(bytes: ObjectBytes, { compression }: Sampling['decoding']): Promise<boolean> {
+async function isWronglyCompressed(bytes: ObjectBytes, { compression }: Sampling['decoding']): Promise<boolean> {
   const { readStart } = await import('./compression.ts')
   return readStart(bytes, compression).then(
     () => false,

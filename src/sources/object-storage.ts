@@ -1,10 +1,11 @@
 // Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its reader. What the stores have in common is
 // here; how to speak to them is in s3-store.ts and azure-blob-store.ts. `queueUrl` has no part in either.
+
 import { EgressError } from '../lib/egress.ts'
+import { trustWith } from '../lib/egress-tls.ts'
 import type { ObjectStorageSource } from '../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { awsCredentials } from './aws.ts'
-import { awsTls } from './aws-http.ts'
 import { openAzureStore } from './azure-blob-store.ts'
 import { excerptOf } from './decode.ts'
 import { egressFailure } from './failure.ts'
@@ -91,14 +92,14 @@ function s3Access({ authentication, iamRole, type }: ObjectStorageSource, { acce
 /** By a connection of its own: whether there is anything at the other end is then known before anything is said to it. */
 async function reach(place: ObjectPlace, context: SourceContext, options: ProbeOptions): Promise<void> {
   const { egress, signal, begin } = options
-  const { url, shown, field, isOperators } = addressOf(place, context)
+  const { url, shown, field } = addressOf(place, context)
   const hasTls = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = Number(url.port || (hasTls ? 443 : 80))
   try {
     const limits = { timeoutMs: connectMs, signal }
     const socket = hasTls
-      ? await egress.connectTls(host, port, { ...limits, tls: awsTls(context) })
+      ? await egress.connectTls(host, port, { ...limits, tls: trustWith(context.caCertificates) })
       : await egress.connect(host, port, limits)
     socket.destroy()
   } catch (error) {
@@ -107,7 +108,7 @@ async function reach(place: ObjectPlace, context: SourceContext, options: ProbeO
     throw notReached(egressFailure(error, shown, field))
   }
   if (hasTls) begin('tls')
-  else if (!isOperators) refusePlaintext(place, context, begin)
+  else refusePlaintext(place, context, begin)
 }
 
 /** An authority cannot be sent with this kind of source: the operator has those beyond what everyone trusts. */

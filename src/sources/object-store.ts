@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 export interface StoredObject {
   key: string
   sizeBytes: number
-  /** Another one after every change of the object. */
+  /** Another one after every change of the object; without quotes. */
   etag: string
   modifiedAt: Date | undefined
 }
@@ -33,6 +33,16 @@ export class ObjectChanged extends Error {
     super('the object was changed or deleted since it was listed')
     this.name = 'ObjectChanged'
   }
+}
+
+/** Lists and headers do not always agree on the quotes around an etag; without them it is the same in both. */
+export function bareEtag(etag: string | undefined): string {
+  return (etag ?? '').replace(/^"(.*)"$/, '$1')
+}
+
+/** As it goes into If-Match; undefined when there is none to hold on to. */
+export function quotedEtag(etag: string): string | undefined {
+  return etag === '' || etag.startsWith('W/') ? undefined : `"${etag}"`
 }
 
 /** By the bytes of their UTF-8, as stores order keys. */

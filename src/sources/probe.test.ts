@@ -39,9 +39,9 @@ function makeProber(egress: Egress, { timeoutMs = 300, lines = [] as string[] } 
   return new Prober({ egress, context, timeoutMs, log })
 }
 
-const postgresAt = (host: string): ProbeRequest => ({
+const postgresAt = (host: string, of = organizationId): ProbeRequest => ({
   kind: 'postgres',
-  organizationId,
+  organizationId: of,
   source: {
     shown: { host, port, database: 'shop', settings: { replicationMode: 'snapshot' }, tableMappings: [] },
     secrets: { credentials: { username: 'reader', password: secret } },
@@ -196,27 +196,77 @@ describe('Prober', () => {
       makeProber(loopbackEgress, { timeoutMs: 20_000 }).probeFor(gone.signal)(postgresAt('127.0.0.1')),
     )
     await reached
+    const goneAtMs = performance.now()
     gone.abort()
     await probing
+    assert.ok(performance.now() - goneAtMs < 5_000)
   })
 
   it('runs eight at once; those who wait for too long are told to come back', async () => {
-    const prober = makeProber(loopbackEgress, { timeoutMs: 600 })
+    const prober = makeProber(loopbackEgress, { timeoutMs: 20_000 })
+    const begin = (_?: unknown, index = 0) => {
+      const gone = new AbortController()
+      const request = postgresAt('127.0.0.1', `organization ${index % 4}`)
+      return { end: () => gone.abort(), refusal: refusalOf(prober.probeFor(gone.signal)(request)) }
+    }
+    const untilAccepted = async (count: number): Promise<void> => {
+      while (accepted < count) await new Promise((next) => setTimeout(next, 5))
+    }
     accepted = 0
-    const first = Array.from({ length: 8 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1'))))
-    while (accepted < 8) await new Promise((next) => setTimeout(next, 5))
-    const hurried = new AbortController()
-    const late = refusalOf(prober.probeFor(hurried.signal)(postgresAt('127.0.0.1')))
-    const patient = refusalOf(prober.probeFor(AbortSignal.timeout(5_000))(postgresAt('127.0.0.1')))
-    hurried.abort()
-    const { code, headers } = await late
+    const first = Array.from({ length: 8 }, begin)
+    await untilAccepted(8)
+    const [hurried, patient] = [begin(), begin()]
+    hurried.end()
+    const { code, headers } = await hurried.refusal
     assert.deepEqual([code, headers['retry-after']], ['unavailable', '5'])
     assert.equal(accepted, 8)
-    for (const { code } of await Promise.all(first)) assert.equal(code, 'source_not_validated')
-    await patient
+    for (const { end, refusal } of first) {
+      end()
+      assert.equal((await refusal).code, 'source_not_validated')
+    }
+    await untilAccepted(9)
+    patient.end()
+    assert.equal((await patient.refusal).code, 'unavailable')
     // Its place was given back: the next one runs at once.
     accepted = 0
-    await refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
-    assert.equal(accepted, 1)
+    const next = begin()
+    await untilAccepted(1)
+    next.end()
+    await next.refusal
+  })
+
+  it('runs four of one organization at once, and lets those of others pass', async () => {
+    const prober = makeProber(loopbackEgress, { timeoutMs: 20_000 })
+    const gone = new AbortController()
+    const begin = (of: string) => refusalOf(prober.probeFor(gone.signal)(postgresAt('127.0.0.1', of)))
+    accepted = 0
+    const ours = Array.from({ length: 6 }, () => begin('ours'))
+    while (accepted < 4) await new Promise((next) => setTimeout(next, 5))
+    const theirs = begin('theirs')
+    while (accepted < 5) await new Promise((next) => setTimeout(next, 5))
+    gone.abort()
+    const codes = (await Promise.all(ours)).map(({ code }) => code)
+    assert.deepEqual(codes.toSorted(), [...Array(4).fill('source_not_validated'), 'unavailable', 'unavailable'])
+    assert.equal((await theirs).code, 'source_not_validated')
+    assert.equal(accepted, 5)
+  })
+
+  it('does not blame a source for the time that was spent waiting for others', async () => {
+    const prober = makeProber(loopbackEgress, { timeoutMs: 1_000 })
+    const first = Array.from({ length: 4 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1'))))
+    await new Promise((next) => setTimeout(next, 300))
+    const late = refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
+    assert.deepEqual([...new Set((await Promise.all(first)).map(({ code }) => code))], ['source_not_validated'])
+    assert.equal((await late).code, 'unavailable')
+  })
+
+  it('ends at once when Penstock is shutting down', async () => {
+    const prober = makeProber(loopbackEgress, { timeoutMs: 20_000 })
+    accepted = 0
+    const probing = refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
+    while (accepted < 1) await new Promise((next) => setTimeout(next, 5))
+    prober.close()
+    const { code, message } = await probing
+    assert.deepEqual([code, message], ['unavailable', 'Penstock is shutting down; try again in a moment'])
   })
 })

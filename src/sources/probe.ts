@@ -11,6 +11,8 @@ export interface ProbeRequest {
   kind: SourceKindName
   source: PipeSource
   organizationId: string
+  /** Stored secrets are sent to a place that they were not stored for. The log keeps that, also when nothing else does. */
+  isElsewhere?: boolean
   /** What the records are to fill. Without it, the probe ends with `decode`. */
   destination?: {
     columns: { name: string; type: string }[]
@@ -32,6 +34,8 @@ export type Probe = (request: ProbeRequest) => Promise<ProbeReport>
 const maxRecords = 100
 /** Each holds connections and samples; those that come later wait within their own time. */
 const maxAtOnce = 8
+/** So that the slow sources of one organization do not keep the others waiting. */
+const maxOfOrganization = 4
 
 export interface ProberParts {
   egress: Egress
@@ -43,8 +47,10 @@ export interface ProberParts {
 
 export class Prober {
   readonly #parts: ProberParts
-  readonly #waiting: (() => void)[] = []
-  #running = 0
+  readonly #waiting: { organizationId: string; begin: () => void }[] = []
+  /** The organization of each that runs. */
+  readonly #running: string[] = []
+  readonly #closing = new AbortController()
 
   constructor(parts: ProberParts) {
     this.#parts = parts
@@ -53,42 +59,71 @@ export class Prober {
   /** A probe for one request, which ends it when `gone` is aborted. All that the request probes shares one time limit. */
   probeFor(gone: AbortSignal | undefined): Probe {
     const limit = AbortSignal.timeout(this.#parts.timeoutMs)
-    const signal = gone ? AbortSignal.any([gone, limit]) : limit
-    return (request) => this.#inTurn(signal, () => this.#probe(request, signal))
-  }
-
-  async #inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= maxAtOnce) await this.#turn(signal)
-    else this.#running++
-    try {
-      return await work()
-    } finally {
-      const next = this.#waiting.shift()
-      // The place goes on to whoever waits longest.
-      if (next) next()
-      else this.#running--
+    const signal = AbortSignal.any([limit, this.#closing.signal, ...(gone ? [gone] : [])])
+    return async (request) => {
+      const { organizationId } = request
+      const hasWaited = await this.#turn(organizationId, signal)
+      try {
+        return await this.#probe(request, signal)
+      } catch (error) {
+        if (this.#closing.signal.aborted) throw shuttingDown()
+        // Its time went by in the queue: that says nothing of the source.
+        throw hasWaited && signal.aborted ? tooManyProbes() : error
+      } finally {
+        this.#running.splice(this.#running.indexOf(organizationId), 1)
+        this.#beginNext()
+      }
     }
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  /** Ends what is under way; nothing that a probe does need be finished. */
+  close(): void {
+    this.#closing.abort()
+  }
+
+  #isFree(organizationId: string): boolean {
+    const ofOrganization = this.#running.filter((running) => running === organizationId).length
+    return this.#running.length < maxAtOnce && ofOrganization < maxOfOrganization
+  }
+
+  /** Tells whether it had to wait. */
+  #turn(organizationId: string, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const begin = (): void => {
-        signal.removeEventListener('abort', giveUp)
-        resolve()
+      if (signal.aborted) return reject(tooManyProbes())
+      if (this.#isFree(organizationId)) {
+        this.#running.push(organizationId)
+        return resolve(false)
+      }
+      const waiting = {
+        organizationId,
+        begin: () => {
+          signal.removeEventListener('abort', giveUp)
+          resolve(true)
+        },
       }
       const giveUp = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(begin), 1)
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
         reject(tooManyProbes())
       }
       signal.addEventListener('abort', giveUp, { once: true })
-      this.#waiting.push(begin)
+      this.#waiting.push(waiting)
     })
+  }
+
+  /** Whoever waits longest and may. */
+  #beginNext(): void {
+    const next = this.#waiting.find(({ organizationId }) => this.#isFree(organizationId))
+    if (!next) return
+    this.#waiting.splice(this.#waiting.indexOf(next), 1)
+    this.#running.push(next.organizationId)
+    next.begin()
   }
 
   async #probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeReport> {
     const { egress, context, timeoutMs, log } = this.#parts
     const { kind, source, organizationId, destination } = request
     const clock = new StepClock()
+    if (request.isElsewhere) log.info('stored secrets of a source are tried at another address', { organizationId })
     try {
       const maker = await makeSource(kind, source, { ...context, organizationId })
       const result = await maker.probe({ egress, signal, maxRecords, begin: (step) => clock.begin(step) })
@@ -164,6 +199,11 @@ function sourceNotValidated(kind: SourceKindName, { step, reason, remedy, field 
   const path = field === undefined ? `source.${kind}` : `source.${kind}.${field}`
   const detail = `${path}: the step "${step}" failed: ${reason}; ${remedy}`
   return new Problem('source_not_validated', detail, { fields: [{ path, detail }] })
+}
+
+function shuttingDown(): Problem {
+  const detail = 'Penstock is shutting down; try again in a moment'
+  return new Problem('unavailable', detail, { headers: { 'retry-after': '5' }, isOverload: true })
 }
 
 function tooManyProbes(): Problem {

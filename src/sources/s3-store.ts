@@ -1,13 +1,19 @@
 // A store of objects that speaks S3: Amazon's, Google's, or anyone's. The client is told everything, so that nothing in the
 // environment of this process has a say: not where to send, and above all not as whom. What is public is asked for as nobody.
-import type { Readable } from 'node:stream'
-import { addAbortSignal } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { AwsCredentials } from './aws.ts'
 import { readAwsError } from './aws-error.ts'
-import { awsEndpoint, awsRequestHandler, retryOnce } from './aws-http.ts'
+import { awsClientDefaults, awsEndpoint, awsRequestHandler } from './aws-http.ts'
 import type { BucketPlace } from './object-place.ts'
-import { ObjectChanged, type ObjectPage, type ObjectStore, type StoredObject } from './object-store.ts'
+import {
+  bareEtag,
+  ObjectChanged,
+  type ObjectPage,
+  type ObjectStore,
+  quotedEtag,
+  type StoredObject,
+} from './object-store.ts'
 import { listAttempt, readAttempt, type S3Attempt, s3Failure } from './s3-failure.ts'
 import type { SourceContext, Surroundings } from './source.ts'
 import { firstBytes, wholeObject } from './whole-object.ts'
@@ -76,8 +82,8 @@ export function openS3Store(
         return answer
       })
       const keyOf = (key: string): string => (page.EncodingType === 'url' ? decodedKey(key) : key)
-      const objects = (page.Contents ?? []).flatMap(({ Key, Size = 0, ETag = '', LastModified }): StoredObject[] =>
-        Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: ETag, modifiedAt: LastModified }],
+      const objects = (page.Contents ?? []).flatMap(({ Key, Size = 0, ETag, LastModified }): StoredObject[] =>
+        Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: bareEtag(ETag), modifiedAt: LastModified }],
       )
       return { objects, isLast: page.IsTruncated !== true || objects.length === 0 }
     },
@@ -88,8 +94,8 @@ export function openS3Store(
         const head = await send(attempt, abortSignal, (client) =>
           client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal }),
         )
-        const { ContentLength: sizeBytes = 0, ETag: etag = '', LastModified: modifiedAt } = head
-        return { key, sizeBytes, etag, modifiedAt }
+        const { ContentLength: sizeBytes = 0, ETag, LastModified: modifiedAt } = head
+        return { key, sizeBytes, etag: bareEtag(ETag), modifiedAt }
       } catch (error) {
         if (error instanceof ObjectChanged) return undefined
         throw error
@@ -125,7 +131,8 @@ export function openS3Store(
 }
 
 function ifMatch(etag: string): { IfMatch?: string } {
-  return etag === '' ? {} : { IfMatch: etag }
+  const quoted = quotedEtag(etag)
+  return quoted === undefined ? {} : { IfMatch: quoted }
 }
 
 function decodedKey(key: string): string {
@@ -153,7 +160,7 @@ function makeClient(
     credentials: credentials ?? nobody,
     ...(credentials === undefined && { signer: { sign: async (request) => request } }),
     requestHandler,
-    retryStrategy: retryOnce,
+    ...awsClientDefaults,
     // Stores of others do not know the checksums that Amazon's added later.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -161,8 +168,6 @@ function makeClient(
     defaultsMode: 'standard',
     useAccelerateEndpoint: false,
     useArnRegion: false,
-    useDualstackEndpoint: false,
-    useFipsEndpoint: false,
     disableMultiregionAccessPoints: true,
     disableS3ExpressSessionAuth: true,
   })

@@ -3,10 +3,22 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEngine } from '../engine.ts'
+import { startObjectServer } from '../sources/object-server.ts'
 import { callApi, openBrowser, openPerson, type RunningPenstock, startPenstock } from './browser.ts'
 import { everyPage } from './pages.ts'
 
 const folder = process.argv[2]
+const orders = [
+  { id: 4021, placed_at: '2026-11-14T09:12:44.310Z', customer: { id: 77, country: 'NO' }, total: 129.9, note: null },
+  { id: 4022, placed_at: '2026-11-14T09:13:02.871Z', customer: { id: 12, country: 'KE' }, total: 18.5 },
+  {
+    id: 4023,
+    placed_at: '2026-11-14T09:15:37.005Z',
+    customer: { id: 77, country: 'NO' },
+    total: 240,
+    note: 'Leave it at the door',
+  },
+]
 const penstock = await startPenstock()
 const browser = await openBrowser()
 const engine = await startEngine()
@@ -46,11 +58,38 @@ try {
     await picture(join(images, 'new-key.png'), `${home}/keys/new`, { ...wide, colorScheme: 'light' })
     await picture(join(images, 'pipe.png'), pipe, { ...wide, colorScheme: 'dark' })
     await picture(join(images, 'edit-pipe.png'), `${pipe}/edit`, { ...wide, colorScheme: 'light' })
+    await pictureOfCheck(join(images, 'check-source.png'), `${home}/pipes/new?service=${sample.SERVICE_ID}`)
     await picture(join(images, 'activity-narrow.png'), `${home}/activity`, {
       width: 390,
       height: 800,
       colorScheme: 'dark',
     })
+  }
+
+  async function pictureOfCheck(file: string, newPipe: string): Promise<void> {
+    const store = await startObjectServer()
+    try {
+      await store.createBucket('northwind', { isPublic: true })
+      await store.put(
+        'northwind',
+        'orders/2026-11-14.json',
+        Buffer.from(orders.map((one) => JSON.stringify(one)).join('\n')),
+      )
+      const { page, context } = await openPerson(browser, { width: 1280, height: 900, colorScheme: 'light' })
+      await context.addCookies(cookies)
+      await page.goto(`${penstock.url}/console${newPipe}&kind=objectStorage`)
+      await page.getByRole('textbox', { name: /^URL/ }).fill(`${store.endpoint}/northwind/orders/*.json`)
+      await page.getByRole('combobox', { name: 'Authentication' }).selectOption('none')
+      await page.getByRole('button', { name: 'Check connection' }).click()
+      await page.getByText('The source answers').waitFor()
+      const section = await page.getByRole('region', { name: 'Check connection' }).boundingBox()
+      await page.evaluate(`window.scrollBy(0, ${section!.y - 80})`)
+      await page.waitForTimeout(300)
+      await page.screenshot({ path: file })
+      await context.close()
+    } finally {
+      await store.stop()
+    }
   }
 
   async function everyPageInto(target: string): Promise<void> {

@@ -12,8 +12,8 @@ export interface Exchange {
   answer: Buffer
 }
 
-/** Gives the answer, another one, or undefined to break off. */
-export type Alter = (exchange: Exchange) => Buffer | undefined
+/** Gives the answer, another one, or what to do in its place. */
+export type Alter = (exchange: Exchange) => Buffer | 'break off' | 'be silent'
 
 export interface KafkaProxy {
   /** host:port. */
@@ -57,8 +57,8 @@ export async function startKafkaProxy(target: string, alter: Alter): Promise<Kaf
       splitFrames((answer) => {
         const request = asked.get(answer.readInt32BE(0))
         const altered = request && alter({ ...request, answer: redirect(answer, Number(port), ownPort) })
-        if (altered) client.write(frame(altered))
-        else end()
+        if (Buffer.isBuffer(altered)) client.write(frame(altered))
+        else if (altered !== 'be silent') end()
       }, end),
     )
   })

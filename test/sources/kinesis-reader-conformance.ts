@@ -118,11 +118,16 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(10))
     await wait(20)
-    const reader = await test.source({ streamName, iteratorType: 'LATEST' }).open({}, surroundings())
+    const source = test.source({ streamName, iteratorType: 'LATEST' })
+    const reader = await source.open({}, surroundings())
     try {
       await wait(20)
       await test.server.put(streamName, jsonRecords(10, 100))
-      assert.deepEqual(sorted(numbersOf(await readOn(reader, 10))), range(10, 100))
+      const read = await readOn(reader, 10)
+      assert.deepEqual(sorted(numbersOf(read)), range(10, 100))
+      const beginnings = Object.fromEntries(read.toReversed().map(({ partition, from }) => [partition, from]))
+      const { batches: again } = await readAll(source, beginnings)
+      assert.deepEqual(sorted(numbersOf(again)), range(10, 100), 'where it began means the same later')
     } finally {
       await reader.close()
     }

@@ -1,7 +1,7 @@
 import { kinesisFields } from '../pipe-fields.ts'
 import type { AccessKeyDraft } from './create-draft.ts'
 import { TextField } from './fields.tsx'
-import { errorOf, type FormError } from './inputs.tsx'
+import { errorOf, type FormError } from './form-error.ts'
 import { SecretFields } from './secret-fields.tsx'
 
 interface CloudDraft {

@@ -1,6 +1,7 @@
 import type { Column } from '../../../src/client/shapes.ts'
 import { columnFields, destinationFields } from '../pipe-fields.ts'
-import { type FormError, type RowColumn, RowsEditor } from './inputs.tsx'
+import type { FormError } from './form-error.ts'
+import { type RowColumn, RowsEditor } from './rows-editor.tsx'
 
 const columns: RowColumn[] = [
   { name: 'name', label: columnFields.name.label, kind: 'text', placeholder: 'id' },

@@ -8,7 +8,7 @@ import { ColumnsEditor } from './columns-editor.tsx'
 import type { DestinationDraft } from './create-draft.ts'
 import { FieldMappingsEditor } from './field-mappings-editor.tsx'
 import { type PartProps, SwitchField, TextField } from './fields.tsx'
-import { errorOf, type FormError } from './inputs.tsx'
+import { errorOf, type FormError } from './form-error.ts'
 import { TableDefinitionCreate } from './table-definition-create.tsx'
 import { TableMappingsEditor } from './table-mappings-editor.tsx'
 

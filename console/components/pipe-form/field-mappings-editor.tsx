@@ -1,7 +1,8 @@
 import { useMemo } from 'react'
 import type { FieldMapping } from '../../../src/client/shapes.ts'
 import { fieldMappingFields } from '../pipe-fields.ts'
-import { type FormError, type RowColumn, RowsEditor } from './inputs.tsx'
+import type { FormError } from './form-error.ts'
+import { type RowColumn, RowsEditor } from './rows-editor.tsx'
 
 export const fieldMappingsPath = ['fieldMappings']
 

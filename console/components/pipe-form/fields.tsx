@@ -3,7 +3,7 @@ import { Button, NativeSelect, NumberInput, Stack, Switch, TextInput } from '@ma
 import { type ReactNode, useId, useState } from 'react'
 import { ChevronIcon } from '../icons.tsx'
 import type { FieldText } from '../pipe-fields.ts'
-import type { FormError } from './inputs.tsx'
+import type { FormError } from './form-error.ts'
 
 /** A part of the form, which is given what was entered so far, and says what has changed. */
 export interface PartProps<Draft> {

@@ -4,8 +4,10 @@ import { Section } from '../section.tsx'
 import { kafkaSecretNames } from './create-body.ts'
 import type { KafkaDraft } from './create-draft.ts'
 import { ChoiceField, MomentField, More, type PartProps, TextField } from './fields.tsx'
-import { errorOf, PemInput, pointersBelow, TextListInput } from './inputs.tsx'
+import { errorOf, pointersBelow } from './form-error.ts'
 import { SecretFields } from './secret-fields.tsx'
+import { PemInput } from './secret-input.tsx'
+import { TextListInput } from './text-list-input.tsx'
 
 const { JSONEachRow, Avro, AvroConfluent, Protobuf } = choiceTexts.format
 const formats = { JSONEachRow, Avro, AvroConfluent, Protobuf }

@@ -4,7 +4,7 @@ import { Section } from '../section.tsx'
 import { CloudCredentials } from './cloud-credentials.tsx'
 import type { KinesisDraft } from './create-draft.ts'
 import { ChoiceField, MomentField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
-import { errorOf } from './inputs.tsx'
+import { errorOf } from './form-error.ts'
 
 const { JSONEachRow, Avro, AvroConfluent } = choiceTexts.format
 const { IAM_ROLE, IAM_USER } = choiceTexts.kafkaAuthentication

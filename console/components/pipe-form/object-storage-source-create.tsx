@@ -4,7 +4,8 @@ import { Section } from '../section.tsx'
 import { CloudCredentials } from './cloud-credentials.tsx'
 import type { ObjectStorageDraft } from './create-draft.ts'
 import { ChoiceField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
-import { errorOf, SecretInput } from './inputs.tsx'
+import { errorOf } from './form-error.ts'
+import { SecretInput } from './secret-input.tsx'
 
 const { JSONEachRow, CSV, CSVWithNames, TabSeparated, TabSeparatedWithNames, Parquet, Avro } = choiceTexts.format
 const formats = { JSONEachRow, CSV, CSVWithNames, TabSeparated, TabSeparatedWithNames, Parquet, Avro }

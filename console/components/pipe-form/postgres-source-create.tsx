@@ -4,7 +4,7 @@ import { Section } from '../section.tsx'
 import { postgresSettingDefaults } from './create-body.ts'
 import type { PostgresDraft } from './create-draft.ts'
 import { ChoiceField, More, NumberField, type PartProps, SwitchField, TextField } from './fields.tsx'
-import { errorOf, pointersBelow } from './inputs.tsx'
+import { errorOf, pointersBelow } from './form-error.ts'
 import { SecretFields } from './secret-fields.tsx'
 
 const path = ['source', 'postgres']

@@ -1,7 +1,8 @@
 import { SimpleGrid } from '@mantine/core'
 import { type FieldText, secretFields } from '../pipe-fields.ts'
 import { TextField } from './fields.tsx'
-import { errorOf, type FormError, PemInput, SecretInput } from './inputs.tsx'
+import { errorOf, type FormError } from './form-error.ts'
+import { PemInput, SecretInput } from './secret-input.tsx'
 
 export type SecretName = keyof typeof secretFields
 

@@ -3,7 +3,7 @@ import { destinationFields, tableDefinitionFields, tableEngineFields } from '../
 import { Section } from '../section.tsx'
 import type { DestinationDraft } from './create-draft.ts'
 import { ChoiceField, More, type PartProps, TextField } from './fields.tsx'
-import { errorOf, otherErrors, pointersBelow } from './inputs.tsx'
+import { errorOf, otherErrors, pointersBelow } from './form-error.ts'
 
 const definitionPath = ['destination', 'tableDefinition']
 

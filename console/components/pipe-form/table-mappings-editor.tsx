@@ -3,16 +3,9 @@ import { Group, Input, Paper, Select, SimpleGrid, Stack, Switch, Text, TextInput
 import { useId, useRef } from 'react'
 import type { TableMappingToAdd } from '../../../src/client/shapes.ts'
 import { tableMappingFields as fields } from '../pipe-fields.ts'
-import {
-  AddButton,
-  errorOf,
-  type FormError,
-  ListLabel,
-  otherErrors,
-  RemoveButton,
-  TextListInput,
-  useRowFocus,
-} from './inputs.tsx'
+import { errorOf, type FormError, otherErrors } from './form-error.ts'
+import { AddButton, ListLabel, RemoveButton, useRowFocus } from './list-parts.tsx'
+import { TextListInput } from './text-list-input.tsx'
 
 const newTableMapping: TableMappingToAdd = { sourceSchemaName: 'public', sourceTable: '', targetTable: '' }
 

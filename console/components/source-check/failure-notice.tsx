@@ -2,7 +2,7 @@ import { Alert, type AlertProps, Anchor, Group, Stack, Text } from '@mantine/cor
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { PenstockError } from '../../../src/client/error.ts'
 import { ProblemNotice, RequestId } from '../problem-notice.tsx'
-import { asSentence, failedTitles, sourceFailureOf } from './source-failure.ts'
+import { failedTitles, sourceFailureOf } from './source-failure.ts'
 
 /** Which step a source failed at, why, and what to do. Other errors are told as everywhere. */
 export function FailureNotice({
@@ -24,14 +24,16 @@ export function FailureNotice({
   if (!error) return null
   if (!failure) return <ProblemNotice error={error} title={title ?? 'The source was not checked'} {...props} />
   const stepTitle = failedTitles[failure.step]
+  const wholeTitle = title ? `${title}: ${stepTitle.charAt(0).toLowerCase()}${stepTitle.slice(1)}` : stepTitle
   return (
-    <Alert {...props} color="red" variant="light" title={title ?? stepTitle} role="alert" ref={notice}>
+    <Alert {...props} color="red" variant="light" title={wholeTitle} role="alert" ref={notice}>
       <Stack gap="xs" style={{ overflowWrap: 'anywhere' }}>
-        <Text size="sm" fw={600}>
-          {title && `${asSentence(stepTitle)} `}
-          {asSentence(failure.reason)}
-        </Text>
-        {failure.remedy && <Text size="sm">{asSentence(failure.remedy)}</Text>}
+        {failure.reasons.map((reason) => (
+          <Text key={reason} size="sm" fw={600}>
+            {reason}
+          </Text>
+        ))}
+        {failure.remedy && <Text size="sm">{failure.remedy}</Text>}
         {children}
         {isFieldMarked && (
           <Group>

@@ -24,13 +24,14 @@ export function FoundTables({
   const [filter, setFilter] = useState('')
   const [added, setAdded] = useState('')
   const shown = tablesNamed(tables, filter)
+  const isLong = tables.length > manyTables
   if (tables.length === 0) {
     return <Text size="sm">There is no table that this user may see. Grant it the right to select from some.</Text>
   }
   return (
     <Stack gap="xs">
       <Title order={3}>Tables in the source</Title>
-      {tables.length > manyTables && (
+      {isLong && (
         <TextInput
           aria-label="Find a table"
           placeholder="Find a table"
@@ -43,7 +44,7 @@ export function FoundTables({
         />
       )}
       <Text size="xs" c="dimmed" role="status">
-        {countText(shown.length, tables.length)} {added}
+        {isLong && countText(shown.length, tables.length)} {added}
       </Text>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
       <ul className="edit-pipe-tables" aria-label="Tables in the source" tabIndex={0}>

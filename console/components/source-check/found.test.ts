@@ -65,8 +65,8 @@ describe('a source that failed', () => {
   it('is told by step, reason and remedy', () => {
     assert.deepEqual(sourceFailureOf(failure(refused)), {
       step: 'authenticate',
-      reason: 'db.example:5432 refuses the user name or the password',
-      remedy: 'check username and password',
+      reasons: ['db.example:5432 refuses the user name or the password.'],
+      remedy: 'Check username and password.',
     })
   })
 
@@ -74,8 +74,8 @@ describe('a source that failed', () => {
     const told = sourceFailureOf(
       failure('source.kafka: the step "fit" failed: no field a; no field b; change the columns'),
     )
-    assert.equal(told?.reason, 'no field a; no field b')
-    assert.equal(told?.remedy, 'change the columns')
+    assert.deepEqual(told?.reasons, ['No field a.', 'No field b.'])
+    assert.equal(told?.remedy, 'Change the columns.')
   })
 
   it('is told in sentences that leave names as they are', () => {

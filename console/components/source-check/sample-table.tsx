@@ -31,6 +31,7 @@ export function FieldsAndSample({
           caption={`${fieldsTitle}${suffix}`}
           items={fields}
           keyOf={({ name }) => name}
+          minWidth={400}
           columns={[
             { label: 'Name', cell: ({ name }) => <Text size="sm">{name}</Text> },
             { label: 'Type', cell: ({ type }) => <Code>{type}</Code> },
@@ -38,7 +39,7 @@ export function FieldsAndSample({
               label: 'Optional',
               cell: ({ isOptional }) => (
                 <Text size="sm" c={isOptional ? undefined : 'dimmed'}>
-                  {isOptional ? 'may be absent or null' : 'no'}
+                  {isOptional ? 'yes' : 'no'}
                 </Text>
               ),
             },

@@ -7,7 +7,8 @@ export type CheckStep = SchemaDiscovery['steps'][number]['step']
 
 export interface SourceFailure {
   step: CheckStep
-  reason: string
+  /** Sentences; of records that do not fit there may be several. */
+  reasons: string[]
   remedy: string | undefined
 }
 
@@ -20,9 +21,9 @@ export function sourceFailureOf(error: PenstockError | null | undefined): Source
   if (!isCheckStep(step) || told === undefined) return undefined
   // What to do comes last; of what is wrong there may be several.
   const end = told.lastIndexOf('; ')
-  return end < 0
-    ? { step, reason: told, remedy: undefined }
-    : { step, reason: told.slice(0, end), remedy: told.slice(end + 2) }
+  const reason = end < 0 ? told : told.slice(0, end)
+  const reasons = step === 'fit' ? reason.split('; ') : [reason]
+  return { step, reasons: reasons.map(asSentence), remedy: end < 0 ? undefined : asSentence(told.slice(end + 2)) }
 }
 
 /** What stands at the fields of a form: what was refused, and what a check found wrong, in few words. */
@@ -35,7 +36,7 @@ export function fieldMarks(...errors: (PenstockError | null | undefined)[]): Pen
 function shortened(error: PenstockError): FieldError[] {
   const failure = sourceFailureOf(error)
   if (!failure) return error.errors
-  return error.errors.map(({ pointer }) => ({ pointer, detail: asSentence(failure.reason) }))
+  return error.errors.map(({ pointer }) => ({ pointer, detail: failure.reasons.join(' ') }))
 }
 
 function isCheckStep(name: string | undefined): name is CheckStep {
@@ -46,7 +47,7 @@ export const failedTitles: Record<CheckStep, string> = {
   connect: 'The source cannot be reached',
   tls: 'The connection is not secure',
   authenticate: 'Signing in failed',
-  describe: 'What is to be read was not found as it must be',
+  describe: 'The source answers, but something is missing',
   read: 'Reading failed',
   decode: 'The records cannot be read in this format',
   fit: 'The records do not fit the table',
