@@ -144,7 +144,7 @@ onBothDatabases('validateSamples', (app) => {
         const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
         const waiting = gate.nextAccepted()
         const slow = patch(id, { name: 'checked', source: { validateSamples: true } })
-        await waiting
+        await Promise.race([waiting, slow])
         const quick = await patch(id, { settings: { engine_max_threads: 3 } })
         assert.equal(quick.status, 200, quick.text)
         gate.open()
@@ -166,7 +166,7 @@ onBothDatabases('validateSamples', (app) => {
         const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
         const waiting = gate.nextAccepted()
         const slow = patch(id, { name: 'not applied', source: { validateSamples: true } })
-        await waiting
+        await Promise.race([waiting, slow])
         assert.equal((await patch(id, { source: { postgres: { database: 'nowhere' } } })).status, 200)
         gate.open()
         const answer = await slow
@@ -348,7 +348,7 @@ onBothDatabases('validateSamples', (app) => {
       body: JSON.stringify({ source: { validateSamples: true } }),
       signal: controller.signal,
     })
-    await accepted
+    await Promise.race([accepted, sent])
     controller.abort()
     await assert.rejects(sent)
     for (let wait = 0; silent.open > 0 && wait < 100; wait++) await new Promise((next) => setTimeout(next, 20))

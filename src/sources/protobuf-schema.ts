@@ -1,7 +1,8 @@
 // Messages out of the text of Protobuf schemas, as plain plans to read bytes by. protobufjs only parses: it makes code of what it
 // decodes with, and schemas come from outside.
 import protobuf from 'protobufjs'
-import { checkProtobufTexts } from './protobuf-text.ts'
+import { linkTypes } from './protobuf-links.ts'
+import { type PrunedText, pruneProtobufTexts } from './protobuf-text.ts'
 import { SchemaFault } from './schema-fault.ts'
 import type { RegisteredSchema } from './schema-registry.ts'
 
@@ -58,16 +59,12 @@ export type FindMessage = (path: number[]) => MessagePlan | undefined
 
 /** Throws a SchemaFault. */
 export function parseProtobufSchema({ schema, references }: RegisteredSchema): FindMessage {
-  checkProtobufTexts([...references.map((reference) => reference.schema), schema])
   const root = new protobuf.Root()
   const given = new Set(references.map(({ name }) => name))
-  for (const reference of references) parseFile(reference.schema, root, given)
-  const own = parseFile(schema, root, given)
-  try {
-    root.resolveAll()
-  } catch {
-    throw new SchemaFault('uses a type that neither it nor what it refers to defines')
-  }
+  let own: protobuf.Type[] = []
+  const texts = pruneProtobufTexts([...references.map((reference) => reference.schema), schema])
+  for (const text of texts) own = parseFile(text, root, given)
+  linkTypes(root)
   const planOf = planner()
   return (path) => {
     let [type, messages]: [protobuf.Type | undefined, protobuf.Type[]] = [undefined, own]
@@ -81,11 +78,14 @@ export function parseProtobufSchema({ schema, references }: RegisteredSchema): F
 }
 
 /** The messages at the top of the file, in their order. */
-function parseFile(text: string, root: protobuf.Root, given: Set<string>): protobuf.Type[] {
+function parseFile({ text, packageName, names }: PrunedText, root: protobuf.Root, given: Set<string>): protobuf.Type[] {
   try {
-    const known = new Set(allMessages(root))
-    const { package: name, imports = [], weakImports = [] } = protobuf.parse(text, root, { keepCase: true })
-    const own = messagesIn(name === undefined ? root : root.define(name)).filter((type) => !known.has(type))
+    const namespace = packageName === '' ? root : root.define(packageName)
+    // A message would take all that is in a package of its name, one by one.
+    if (names.some((name) => namespace.get(name))) throw new Error('a name has two meanings')
+    const known = new Set(messagesIn(namespace))
+    const { imports = [], weakImports = [] } = protobuf.parse(text, root, { keepCase: true })
+    const own = messagesIn(namespace).filter((type) => !known.has(type))
     for (const path of [...imports, ...weakImports]) if (!given.has(path)) addWellKnown(path, root, given)
     return own
   } catch {
@@ -100,13 +100,6 @@ function messagesIn(namespace: protobuf.NamespaceBase): protobuf.Type[] {
   return namespace.nestedArray.filter(isMessage)
 }
 
-function allMessages(root: protobuf.NamespaceBase): protobuf.Type[] {
-  return root.nestedArray.flatMap((nested) => {
-    if (nested instanceof protobuf.Type) return [nested]
-    return nested instanceof protobuf.Namespace ? allMessages(nested) : []
-  })
-}
-
 /** What everyone may import without bringing it along. Other imports bring only options, or the types that are missed later. */
 function addWellKnown(path: string, root: protobuf.Root, given: Set<string>): void {
   if (!/^google\/protobuf\/[a-z_]+\.proto$/.test(path)) return
@@ -115,15 +108,17 @@ function addWellKnown(path: string, root: protobuf.Root, given: Set<string>): vo
   if (file) root.addJSON(file.nested ?? {})
 }
 
-function planner(): (type: protobuf.Type) => MessagePlan {
+type PlanOf = (type: protobuf.Type) => MessagePlan
+type NamesOf = (type: protobuf.Enum) => Map<number, string>
+
+function planner(): PlanOf {
   const plans = new Map<protobuf.Type, MessagePlan>()
-  const planOf = (type: protobuf.Type): MessagePlan => {
+  const namesOf = enumNames()
+  const planOf: PlanOf = (type) => {
     const known = plans.get(type)
     if (known) return known
-    // Extensions stand in the message that they extend, under a name with a dot: they are not fields of it.
-    const own = type.fieldsArray.filter(({ name }) => !name.startsWith('.'))
-    const fields = own.map((field) => planField(field, planOf))
-    const byNumber = new Map(own.map(({ id }, index) => [id, fields[index]!]))
+    const fields = type.fieldsArray.map((field) => planField(field, planOf, namesOf))
+    const byNumber = new Map(type.fieldsArray.map(({ id }, index) => [id, fields[index]!]))
     const plan = { name: type.fullName.replace(/^\./, ''), fields, byNumber }
     plans.set(type, plan)
     return plan
@@ -131,8 +126,19 @@ function planner(): (type: protobuf.Type) => MessagePlan {
   return planOf
 }
 
-function planField(field: protobuf.Field, planOf: (type: protobuf.Type) => MessagePlan): FieldPlan {
-  const value = planValue(field, planOf)
+/** Many fields may have the same enum, and that many values. */
+function enumNames(): NamesOf {
+  const known = new Map<protobuf.Enum, Map<number, string>>()
+  return (type) => {
+    const names =
+      known.get(type) ?? new Map(Object.entries(type.valuesById).map(([number, name]) => [Number(number), name]))
+    known.set(type, names)
+    return names
+  }
+}
+
+function planField(field: protobuf.Field, planOf: PlanOf, namesOf: NamesOf): FieldPlan {
+  const value = planValue(field, planOf, namesOf)
   const absent = absentValue(field, value)
   return {
     name: field.protoName ?? field.name,
@@ -155,12 +161,9 @@ function planMap(key: string, value: ValuePlan): { key: Scalar; entry: MessagePl
   return { key, entry: { name: 'entry', fields, byNumber: new Map(fields.map((field, index) => [index + 1, field])) } }
 }
 
-function planValue(field: protobuf.Field, planOf: (type: protobuf.Type) => MessagePlan): ValuePlan {
+function planValue(field: protobuf.Field, planOf: PlanOf, namesOf: NamesOf): ValuePlan {
   const { type, resolvedType } = field
-  if (resolvedType instanceof protobuf.Enum) {
-    const names = Object.entries(resolvedType.valuesById).map(([number, name]) => [Number(number), name] as const)
-    return { kind: 'enum', names: new Map(names) }
-  }
+  if (resolvedType instanceof protobuf.Enum) return { kind: 'enum', names: namesOf(resolvedType) }
   if (resolvedType instanceof protobuf.Type) {
     const name = resolvedType.fullName.replace(/^\./, '')
     return { kind: 'message', name, isGroup: field.delimited, plan: () => planOf(resolvedType) }

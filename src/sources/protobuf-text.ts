@@ -1,87 +1,138 @@
-// A look at the text of Protobuf schemas before it is parsed. The parser's time grows with the square of the fields of a message
-// and of the length of a string that does not end: a schema from outside could hold this process for minutes. What the parser
-// would leave out without a word is refused, too.
+// What reading bytes needs of the text of Protobuf schemas. The parser takes time with the square of fields, options and names,
+// and schemas come from outside: it is given only what matters here, and no more of that than it reads in a part of a second.
+import { readOption, readStatement, type Statement, skipBlock, type TakeToken, takeTokens } from './protobuf-tokens.ts'
 import { SchemaFault } from './schema-fault.ts'
 
-const token = /\/\/[^\n]*|\/\*.*?\*\/|\/\*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\w+|\S/gs
+export interface PrunedText {
+  text: string
+  /** Empty when the text names none. */
+  packageName: string
+  /** Of the messages and enums at its top. */
+  names: string[]
+}
 
-/** As if one message had 2,000 fields, which takes a part of a second. */
+/** As if one message had 2,000 fields. */
 const mostWork = 2_000 ** 2
+const mostStatements = 50_000
+/** Of the full names of messages and enums together: each is written out, and what is around it is told of it. */
+const mostNameLength = 2_000_000
+/** Of a field with its default. */
+const mostParts = 100
 
 interface Block {
-  /** The word that its statement begins with. */
-  keyword: string
-  statements: number
-  /** Also between ranges that are reserved, each of which is held against every field. */
-  commas: number
+  kind: 'file' | 'message' | 'enum' | 'oneof' | 'other'
+  /** Fields of a message, values of an enum. */
+  members: number
+  /** Ranges and names, each of which is held against every member. */
+  reserved: number
+  options: Set<string>
+  /** Of the full name. */
+  nameLength: number
 }
 
-const newBlock = (keyword: string): Block => ({ keyword, statements: 0, commas: 0 })
+const newBlock = (kind: Block['kind'], nameLength: number): Block => {
+  return { kind, members: 0, reserved: 0, options: new Set(), nameLength }
+}
 
-/** Throws a SchemaFault for schemas that take too long to parse together. */
-export function checkProtobufTexts(texts: string[]): void {
-  // Extensions all add to messages that may stand elsewhere.
-  const extensions = newBlock('message')
-  let work = 0
-  for (const text of texts) {
-    const blocks = [newBlock('')]
-    let keyword = ''
-    for (const [part] of text.matchAll(token)) {
-      const block = blocks.at(-1)!
-      switch (part) {
-        case '"':
-        case "'":
-        case '/*':
-          // Nothing that begins like this is a token when it ends.
-          throw new SchemaFault('has a text or a comment that does not end')
-        case '__proto__':
-          // The parser leaves it out, and with it values and the places of messages.
-          throw new SchemaFault('uses the name __proto__, which cannot be read')
-        case ',':
-          block.commas++
-          break
-        case ';':
-          block.statements++
-          keyword = ''
-          break
-        case '{':
-          blocks.push(newBlock(keyword))
-          keyword = ''
-          break
-        case '}':
-          work += leave(blocks, extensions)
-          keyword = ''
-          break
-        default:
-          if (keyword === '' && /^\w/.test(part)) keyword = part
-      }
-      if (work + workOf(blocks.at(-1)!) + workOf(extensions) > mostWork) {
-        throw new SchemaFault('has more fields in its messages than can be read')
-      }
+type Spent = Record<'work' | 'statements' | 'nameLength', number>
+
+interface Pruning {
+  take: TakeToken
+  spent: Spent
+  /** From the file to what is within. */
+  blocks: Block[]
+  kept: string[]
+  packageName: string
+  names: string[]
+}
+
+/** Throws a SchemaFault, also for schemas that take too long to parse together. */
+export function pruneProtobufTexts(texts: string[]): PrunedText[] {
+  const spent: Spent = { work: 0, statements: 0, nameLength: 0 }
+  return texts.map((text) => {
+    const file = newBlock('file', 0)
+    const pruning = { take: takeTokens(text), spent, blocks: [file], kept: [], packageName: '', names: [] }
+    pruneText(pruning)
+    const { kept, packageName, names } = pruning
+    return { text: kept.join(' '), packageName, names }
+  })
+}
+
+function pruneText(pruning: Pruning): void {
+  const { take, blocks, kept, spent } = pruning
+  for (let first = take(); first !== undefined; first = take()) {
+    const block = blocks.at(-1)!
+    if (first === ';') continue
+    if (first === '}') {
+      leaveBlock(pruning)
+    } else if (first === 'option') {
+      for (const option of readOption(take, [';'], block.options).options) kept.push('option', ...option, ';')
+    } else {
+      const statement = readStatement(take, first)
+      spent.statements++
+      if (statement.end === ';') addLine(statement.parts, block, pruning)
+      else enterBlock(statement.parts, block, pruning)
+      checkSpent(spent)
     }
   }
+  if (blocks.length > 1) throw new SchemaFault('ends before it is complete')
 }
 
-function workOf({ keyword, statements, commas }: Block): number {
-  if (keyword === '') return 0
-  return keyword === 'enum' ? statements * commas : (statements + commas) ** 2
+function addLine(parts: string[], block: Block, pruning: Pruning): void {
+  const [keyword, name = ''] = parts
+  if (keyword === 'reserved' || keyword === 'extensions') {
+    block.reserved += 1 + parts.filter((part) => part === ',').length
+  } else {
+    checkLength(parts)
+    block.members++
+  }
+  if (keyword === 'package' && block.kind === 'file') {
+    pruning.packageName = name
+    block.nameLength = name.length
+  }
+  for (const part of parts) pruning.kept.push(part)
+  pruning.kept.push(';')
 }
 
-/** What the block costs that ends here, unless another one counts it. */
-function leave(blocks: Block[], extensions: Block): number {
-  if (blocks.length === 1) return 0
+function enterBlock(parts: string[], block: Block, { take, blocks, kept, spent, names }: Pruning): void {
+  checkLength(parts)
+  const [keyword = '', name = ''] = parts[0] === 'export' || parts[0] === 'local' ? parts.slice(1) : parts
+  const mayDefine = block.kind === 'file' || block.kind === 'message'
+  // Extensions are not fields of a message, and nothing is called.
+  if (mayDefine && (keyword === 'service' || keyword === 'extend')) return skipBlock(take)
+  kept.push(...parts, '{')
+  if (mayDefine && (keyword === 'message' || keyword === 'enum')) {
+    if (block.kind === 'file') names.push(name)
+    const inner = newBlock(keyword, block.nameLength + 1 + name.length)
+    spent.nameLength += inner.nameLength
+    blocks.push(inner)
+    return
+  }
+  block.members++
+  const isGroup = parts.includes('group')
+  const inner = newBlock(isGroup ? 'message' : keyword === 'oneof' ? 'oneof' : 'other', block.nameLength)
+  if (isGroup) inner.nameLength += parts.join('').length
+  spent.nameLength += inner.nameLength
+  blocks.push(inner)
+}
+
+function leaveBlock({ blocks, kept, spent }: Pruning): void {
   const block = blocks.pop()!
-  const outer = blocks.at(-1)!
-  // A field may end with a block in place of a semicolon.
-  outer.statements++
-  const heir = heirOf(block, outer, extensions)
-  if (!heir) return workOf(block)
-  heir.statements += block.statements
-  heir.commas += block.commas
-  return 0
+  const outer = blocks.at(-1)
+  if (!outer) throw new SchemaFault('has a block that ends and did not begin')
+  kept.push('}')
+  // The fields of a choice are fields of its message.
+  if (block.kind === 'oneof') outer.members += block.members
+  spent.work += block.kind === 'message' ? (block.members + block.reserved) ** 2 : block.members * block.reserved
+  checkSpent(spent)
 }
 
-function heirOf({ keyword }: Block, outer: Block, extensions: Block): Block | undefined {
-  if (keyword === 'extend') return extensions
-  return keyword === 'oneof' ? outer : undefined
+function checkLength(parts: Statement['parts']): void {
+  if (parts.length > mostParts) throw new SchemaFault('has a statement that is longer than can be read')
+}
+
+function checkSpent({ work, statements, nameLength }: Spent): void {
+  if (work > mostWork) throw new SchemaFault('has more fields in its messages than can be read')
+  if (statements > mostStatements) throw new SchemaFault('has more fields and values than can be read')
+  if (nameLength > mostNameLength) throw new SchemaFault('has names that are longer than can be read')
 }
