@@ -1,8 +1,10 @@
 // What the catalogues of PostgreSQL say about the server, the mapped tables and their columns. Only questions; what the answers
 // mean for a pipe is judged elsewhere. For PostgreSQL 12 and newer.
 import type { TableMapping } from '../pipes/table-mappings.ts'
+import { isNumber, isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-answer.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { PostgresType } from './postgres-types.ts'
+import { NotPostgres } from './postgres-wire.ts'
 import type { SampledTable } from './source.ts'
 
 export interface Server {
@@ -19,10 +21,25 @@ export interface Server {
   mayCreateInDatabase: boolean
 }
 
+const serverShape: Shape<Server> = {
+  version: isNumber,
+  walLevel: isText,
+  maxSlots: isNumber,
+  usedSlots: isNumber,
+  maxSenders: isNumber,
+  usedSenders: isNumber,
+  isStandby: isTruth,
+  isSuperuser: isTruth,
+  mayReplicate: isTruth,
+  mayCreateInDatabase: isTruth,
+}
+
 /** rds_replication stands for the attribute in clouds where nobody may have that. */
 export async function loadServer(session: PostgresSession): Promise<Server> {
-  const [server] = await session.query<Server>(`
-    SELECT
+  const [server] = await queryRows(
+    session,
+    serverShape,
+    `SELECT
       current_setting('server_version_num')::int AS "version",
       current_setting('wal_level') AS "walLevel",
       current_setting('max_replication_slots')::int AS "maxSlots",
@@ -35,8 +52,10 @@ export async function loadServer(session: PostgresSession): Promise<Server> {
         SELECT FROM pg_roles cloud WHERE cloud.rolname = 'rds_replication' AND pg_has_role(cloud.oid, 'MEMBER')
       ) AS "mayReplicate",
       has_database_privilege(current_database(), 'CREATE') AS "mayCreateInDatabase"
-    FROM pg_roles WHERE rolname = current_user`)
-  return server!
+    FROM pg_roles WHERE rolname = current_user`,
+  )
+  if (!server) throw new NotPostgres()
+  return server
 }
 
 export interface Slot {
@@ -48,9 +67,19 @@ export interface Slot {
   isLost: boolean
 }
 
+const slotShape: Shape<Slot> = {
+  isLogical: isTruth,
+  plugin: orNull(isText),
+  isOfThisDatabase: isTruth,
+  isActive: isTruth,
+  isLost: isTruth,
+}
+
 export async function findSlot(session: PostgresSession, name: string): Promise<Slot | undefined> {
   // Through JSON: older servers do not have all of its columns.
-  const [slot] = await session.query<Slot>(
+  const [slot] = await queryRows(
+    session,
+    slotShape,
     `SELECT
       slot_type = 'logical' AS "isLogical",
       plugin,
@@ -71,8 +100,17 @@ export interface Publication {
   isViaRoot: boolean
 }
 
+const publicationShape: Shape<Publication> = {
+  hasInserts: isTruth,
+  hasUpdates: isTruth,
+  hasDeletes: isTruth,
+  isViaRoot: isTruth,
+}
+
 export async function findPublication(session: PostgresSession, name: string): Promise<Publication | undefined> {
-  const [publication] = await session.query<Publication>(
+  const [publication] = await queryRows(
+    session,
+    publicationShape,
     `SELECT
       pubinsert AS "hasInserts",
       pubupdate AS "hasUpdates",
@@ -91,8 +129,16 @@ export interface PublishedTable {
   columns: string[] | null
 }
 
+const publishedShape: Shape<PublishedTable> = {
+  sourceSchemaName: isText,
+  sourceTable: isText,
+  columns: orNull(isTexts),
+}
+
 export function listPublishedTables(session: PostgresSession, publication: string): Promise<PublishedTable[]> {
-  return session.query<PublishedTable>(
+  return queryRows(
+    session,
+    publishedShape,
     `SELECT
       schemaname::text AS "sourceSchemaName",
       tablename::text AS "sourceTable",
@@ -116,6 +162,18 @@ export interface FoundTable {
   primaryKey: string[]
 }
 
+const tableShape: Shape<FoundTable & { place: number }> = {
+  place: isNumber,
+  id: isText,
+  kind: isText,
+  isSystem: isTruth,
+  isLogged: isTruth,
+  isOwned: isTruth,
+  maySeeSchema: isTruth,
+  hasIdentity: isTruth,
+  primaryKey: isTexts,
+}
+
 const primaryKeyOf = (table: string): string => `ARRAY(
   SELECT attribute.attname::text
   FROM pg_index key, unnest(key.indkey) WITH ORDINALITY AS part(number, place), pg_attribute attribute
@@ -137,7 +195,9 @@ export async function findTables(
   session: PostgresSession,
   mappings: TableMapping[],
 ): Promise<(FoundTable | undefined)[]> {
-  const rows = await session.query<FoundTable & { place: number }>(
+  const rows = await queryRows(
+    session,
+    tableShape,
     `SELECT
       mapping.place::int AS place,
       "table".oid::text AS id,
@@ -160,9 +220,13 @@ export async function findTables(
   return mappings.map((_, index) => found.get(index + 1))
 }
 
+const sampledShape: Shape<SampledTable> = { sourceSchemaName: isText, sourceTable: isText, primaryKey: isTexts }
+
 /** Tables that a misspelt name may mean, by the small letters of their name. */
 export async function listNamesakes(session: PostgresSession, names: string[]): Promise<Map<string, SampledTable[]>> {
-  const tables = await session.query<SampledTable>(
+  const tables = await queryRows(
+    session,
+    sampledShape,
     `SELECT schema.nspname::text AS "sourceSchemaName", "table".relname::text AS "sourceTable", '{}'::text[] AS "primaryKey"
     FROM pg_class "table" JOIN pg_namespace schema ON schema.oid = "table".relnamespace
     WHERE lower("table".relname::text) = ANY ($1::text[]) AND "table".relkind IN ('r', 'p')
@@ -175,7 +239,9 @@ export async function listNamesakes(session: PostgresSession, names: string[]): 
 
 /** The tables that could be mapped. A partition is left out: its partitioned table stands for it. */
 export function listTables(session: PostgresSession, isFollowed: boolean, limit: number): Promise<SampledTable[]> {
-  return session.query<SampledTable>(
+  return queryRows(
+    session,
+    sampledShape,
     `SELECT schema.nspname::text AS "sourceSchemaName", "table".relname::text AS "sourceTable",
       ${primaryKeyOf('"table"')} AS "primaryKey"
     FROM pg_class "table" JOIN pg_namespace schema ON schema.oid = "table".relnamespace
@@ -203,9 +269,21 @@ interface ColumnRow extends Omit<FoundColumn, 'type'> {
   modifier: number
 }
 
+const columnShape: Shape<ColumnRow> = {
+  tableId: isText,
+  name: isText,
+  typeId: isText,
+  modifier: isNumber,
+  isNotNull: isTruth,
+  isGenerated: isTruth,
+  mayRead: isTruth,
+}
+
 /** The columns of each table, in their order, by the id of the table. */
 export async function listColumns(session: PostgresSession, tableIds: string[]): Promise<Map<string, FoundColumn[]>> {
-  const rows = await session.query<ColumnRow>(
+  const rows = await queryRows(
+    session,
+    columnShape,
     `SELECT
       attrelid::text AS "tableId",
       attname::text AS name,
@@ -222,8 +300,9 @@ export async function listColumns(session: PostgresSession, tableIds: string[]):
   const types = await loadTypes(session, [...new Set(rows.map(({ typeId }) => typeId))])
   const columns = new Map<string, FoundColumn[]>(tableIds.map((id) => [id, []]))
   for (const { tableId, typeId, modifier, isNotNull, ...column } of rows) {
-    const isNeverNull = isNotNull || forbidsNull(types, typeId)
-    columns.get(tableId)?.push({ ...column, isNotNull: isNeverNull, type: typeOf(types, typeId, modifier) })
+    // First: it ends where types are made of one another in a circle.
+    const type = typeOf(types, typeId, modifier)
+    columns.get(tableId)?.push({ ...column, isNotNull: isNotNull || forbidsNull(types, typeId), type })
   }
   return columns
 }
@@ -240,9 +319,21 @@ interface TypeRow {
   elementId: string
 }
 
+const typeShape: Shape<TypeRow> = {
+  id: isText,
+  name: isText,
+  isBuiltIn: isTruth,
+  baseId: isText,
+  baseModifier: isNumber,
+  isNotNull: isTruth,
+  elementId: isText,
+}
+
 /** The types, and all that they are made of. */
 async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<string, TypeRow>> {
-  const rows = await session.query<TypeRow>(
+  const rows = await queryRows(
+    session,
+    typeShape,
     `WITH RECURSIVE used(id) AS (
       SELECT unnest($1::oid[])
       UNION
@@ -265,14 +356,18 @@ async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<s
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-function typeOf(types: Map<string, TypeRow>, id: string, modifier: number): PostgresType {
+/** Domains over domains; what is deeper goes in a circle. */
+const deepestType = 64
+
+function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth = 0): PostgresType {
+  if (depth > deepestType) throw new NotPostgres()
   const type = types.get(id)
   if (!type) return { name: 'unknown', isBuiltIn: true, modifier: -1 }
   const { name, isBuiltIn, baseId, baseModifier, elementId } = type
-  if (baseId !== '0') return typeOf(types, baseId, baseModifier)
+  if (baseId !== '0') return typeOf(types, baseId, baseModifier, depth + 1)
   const own = { name, isBuiltIn, modifier }
   if (elementId === '0') return own
-  const { elements: nested, ...elements } = typeOf(types, elementId, modifier)
+  const { elements: nested, ...elements } = typeOf(types, elementId, modifier, depth + 1)
   return { ...own, elements: nested ? { ...elements, isBuiltIn: false } : elements }
 }
 

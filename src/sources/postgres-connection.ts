@@ -1,11 +1,10 @@
 // A session in PostgreSQL: one read-only transaction over a connection of the egress, with TLS wherever the server has it.
 // Nothing of the environment has a say in it, and nothing that runs in it can change anything.
 import type { Socket } from 'node:net'
-import { getCACertificates } from 'node:tls'
 import pg from 'pg'
-import { secure } from '../lib/egress-tls.ts'
-import { LoginMissing, PlaintextOnly } from './postgres-failure.ts'
-import { MessageStream, offersTls } from './postgres-wire.ts'
+import { secure, trustWith } from '../lib/egress-tls.ts'
+import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
+import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
 import type { ProbeOptions, SourceContext } from './source.ts'
 
 export interface Login {
@@ -60,22 +59,19 @@ export async function openSession(
     const hasTls = await offersTls(plain)
     if (hasTls || !allowPlaintext) begin('tls')
     if (!hasTls && !allowPlaintext) throw new PlaintextOnly()
-    const socket = hasTls ? await secure(plain, host, trust(caCertificates)) : plain
+    const socket = hasTls ? await secure(plain, host, trustWith(caCertificates)) : plain
     begin('authenticate')
     if (login.username === '' || login.password === '') throw new LoginMissing()
-    return await signIn(socket, login)
+    const client = await signIn(socket, login)
+    begin('describe')
+    return await startSession(client, socket)
   } catch (error) {
     plain.destroy()
     throw error
   }
 }
 
-/** The authorities that everyone trusts, and those of the operator. */
-function trust(caCertificates: string | undefined): { ca?: string } {
-  return caCertificates === undefined ? {} : { ca: [...getCACertificates('default'), caCertificates].join('\n') }
-}
-
-async function signIn(socket: Socket, login: Login): Promise<PostgresSession> {
+async function signIn(socket: Socket, login: Login): Promise<pg.Client> {
   const { username: user, password, ...place } = login
   const client = new pg.Client({
     ...place,
@@ -91,17 +87,31 @@ async function signIn(socket: Socket, login: Login): Promise<PostgresSession> {
   Object.assign(client, {
     getStartupConf: () => ({ user, database: login.database, application_name: 'penstock' }),
   })
-  // Told by the query that it ends.
+  // Told by the query that it ends, or by the next one.
   client.on('error', () => undefined)
   await client.connect()
-  await client.query(beginSession)
+  return client
+}
+
+async function startSession(client: pg.Client, socket: Socket): Promise<PostgresSession> {
+  let lost: unknown
+  client.on('error', (error) => {
+    lost ??= error
+  })
+  const query = async (config: string | pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
+    try {
+      return await client.query(config)
+    } catch (error) {
+      throw lost ?? error
+    }
+  }
+  await query(beginSession).catch((error: { code?: unknown }) => {
+    throw error.code === '42501' ? new SettingRefused() : error
+  })
   return {
     query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
-      (await client.query<Row>(text, values)).rows,
-    queryTexts: async (text) => {
-      const types = { getTypeParser: () => (value: string) => value }
-      return (await client.query<(string | null)[]>({ text, rowMode: 'array', types })).rows
-    },
+      rowsOf<Row>(await query({ text, values, types: carefulTypes })),
+    queryTexts: async (text) => rowsOf(await query({ text, rowMode: 'array', types: plainTypes })),
     close: async () => {
       if (socket.closed) return
       const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -109,4 +119,27 @@ async function signIn(socket: Socket, login: Login): Promise<PostgresSession> {
       await closed
     },
   }
+}
+
+/** A server that answers one question twice makes a list of results. */
+function rowsOf<Row>(result: unknown): Row[] {
+  const { rows } = result as { rows?: Row[] }
+  if (!Array.isArray(rows)) throw new NotPostgres()
+  return rows
+}
+
+const plainTypes = { getTypeParser: () => (value: string) => value }
+
+/** What a server says of the type of a value need not be true of it. */
+const carefulTypes = {
+  getTypeParser: (id: number) => {
+    const parse: (value: string) => unknown = pg.types.getTypeParser(id)
+    return (value: string): unknown => {
+      try {
+        return parse(value)
+      } catch {
+        throw new NotPostgres()
+      }
+    }
+  },
 }

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { EgressError } from '../lib/egress.ts'
 import { TlsError } from '../lib/egress-tls.ts'
 import { egressFailure } from './failure.ts'
-import { ErrorAtStart, NotPostgres, OtherSignIn } from './postgres-wire.ts'
+import { ErrorAtStart, NotPostgres, OtherSignIn, TooMuch } from './postgres-wire.ts'
 import { type FailureDetails, ProbeFailure, type ProbeStep } from './source.ts'
 
 /** The server has no TLS, and the operator wants it. */
@@ -19,6 +19,14 @@ export class LoginMissing extends Error {
   constructor() {
     super('the login is not complete')
     this.name = 'LoginMissing'
+  }
+}
+
+/** A user that signed in may not set up the session that we read in. */
+export class SettingRefused extends Error {
+  constructor() {
+    super('a setting was refused')
+    this.name = 'SettingRefused'
   }
 }
 
@@ -69,6 +77,22 @@ function wordsFor(error: unknown, at: FailurePlace): Words | ProbeFailure | unde
       field: 'credentials',
     }
   }
+  if (error instanceof SettingRefused) {
+    return {
+      code: 'permission_missing',
+      reason: `${place} does not let the user begin a read-only transaction with settings of its own`,
+      remedy: 'let the user run SET, also through a proxy that may stand before the server',
+      field: 'credentials',
+    }
+  }
+  if (error instanceof TooMuch) {
+    return {
+      code: 'protocol_mismatch',
+      reason: `${place} sends more than a probe reads`,
+      remedy: 'check host and port, or map fewer tables',
+      field: 'host',
+    }
+  }
   if (error instanceof OtherSignIn) {
     return {
       code: 'not_set_up',
@@ -105,7 +129,8 @@ function serverFailure(error: Error, at: FailurePlace): Words | undefined {
   const { place, step } = at
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return sqlStateFailure(code, at)
-  if (error instanceof pg.DatabaseError) return notPostgres(place)
+  // The second is of `pg`, for an answer to what was not asked.
+  if (error instanceof pg.DatabaseError || error.message.startsWith('Received unexpected ')) return notPostgres(place)
   if (error.message.startsWith('SASL')) {
     return {
       code: 'protocol_mismatch',

@@ -6,13 +6,15 @@ import type { FoundColumn } from './postgres-catalogue.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { destinationType, hasDimensions, parseValue } from './postgres-types.ts'
+import { NotPostgres } from './postgres-wire.ts'
 import { plainName, quotedTable, tableName } from './postgres-words.ts'
 import { ProbeFailure, type Row, type Sample } from './source.ts'
 
 /** Rows are read of the first tables only; what the catalogues say is told of all. */
 const mostSampledTables = 20
-/** Of one table. */
+/** Of one table, and of all of them. */
 const mostCharacters = 1_000_000
+const mostCharactersOfAll = 4_000_000
 /** Longer than any number, date or UUID that is not text to the engine: those are never cut. */
 const leastValueLength = 100
 
@@ -25,14 +27,14 @@ export async function readRows(
   maxRows: number,
 ): Promise<PrintedRows[]> {
   const printed: PrintedRows[] = []
-  for (const table of tables.slice(0, mostSampledTables)) {
-    printed.push(await session.queryTexts(rowsQuery(table, maxRows)))
-  }
+  const sampled = tables.slice(0, mostSampledTables)
+  const characters = Math.min(mostCharacters, Math.floor(mostCharactersOfAll / sampled.length))
+  for (const table of sampled) printed.push(await session.queryTexts(rowsQuery(table, maxRows, characters)))
   return printed
 }
 
-function rowsQuery({ mapping, columns }: MappedTable, maxRows: number): string {
-  const values = Math.floor(mostCharacters / columns.length)
+function rowsQuery({ mapping, columns }: MappedTable, maxRows: number, characters: number): string {
+  const values = Math.floor(characters / columns.length)
   const rows = Math.min(maxRows, Math.floor(values / leastValueLength))
   const maxLength = Math.floor(values / Math.max(rows, 1))
   const expressions = columns.map((column) => valueExpression(column, maxLength)).join(', ')
@@ -75,8 +77,17 @@ export function toSample(table: MappedTable, printed: PrintedRows, settings: Pos
   return { fields, rows, table: { sourceSchemaName, sourceTable, primaryKey } }
 }
 
+/** What cannot be parsed was not printed by PostgreSQL. */
+function parse(type: FoundColumn['type'], printed: string | null): unknown {
+  try {
+    return parseValue(type, type.elements && printed !== null ? JSON.parse(printed) : printed)
+  } catch {
+    throw new NotPostgres()
+  }
+}
+
 function decode({ index, mapping }: MappedTable, { name, type }: FoundColumn, printed: string | null): unknown {
-  const value = parseValue(type, type.elements && printed !== null ? JSON.parse(printed) : printed)
+  const value = parse(type, printed)
   if (!hasDimensions(value)) return value
   throw new ProbeFailure({
     step: 'decode',

@@ -5,11 +5,19 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** What answers does not speak as PostgreSQL does, or says more than it was asked for. */
+/** What answers does not speak as PostgreSQL does. */
 export class NotPostgres extends Error {
   constructor() {
     super('not PostgreSQL')
     this.name = 'NotPostgres'
+  }
+}
+
+/** The server says more than a probe can have asked for. */
+export class TooMuch extends Error {
+  constructor() {
+    super('too many or too long answers')
+    this.name = 'TooMuch'
   }
 }
 
@@ -57,9 +65,10 @@ function firstAnswer(socket: Socket): Promise<Buffer | undefined> {
 }
 
 const headerBytes = 5
-const maxMessageBytes = 32 * 1024 * 1024
-/** All that a probe asks for is far less. */
-const maxReceivedBytes = 128 * 1024 * 1024
+/** Of all answers of one session. The samples of postgres-sample.ts are at most half of it. */
+const maxReceivedBytes = 32 * 1024 * 1024
+/** A thousand tables with their columns are less. Each message costs memory, however short it is. */
+const maxMessages = 200_000
 
 /** What `pg` uses of a socket. It is connected already: `connect` does nothing but say so. */
 export class MessageStream extends EventEmitter {
@@ -68,6 +77,7 @@ export class MessageStream extends EventEmitter {
   #pendingBytes = 0
   #neededBytes = headerBytes
   #receivedBytes = 0
+  #messages = 0
 
   constructor(socket: Socket) {
     super()
@@ -111,11 +121,11 @@ export class MessageStream extends EventEmitter {
     this.#pending.push(bytes)
     this.#pendingBytes += bytes.length
     try {
-      if (this.#receivedBytes > maxReceivedBytes) throw new NotPostgres()
+      if (this.#receivedBytes > maxReceivedBytes) throw new TooMuch()
       this.#deliver()
     } catch (error) {
       this.#pending = []
-      this.emit('error', error instanceof OtherSignIn ? error : new NotPostgres())
+      this.emit('error', error instanceof OtherSignIn || error instanceof TooMuch ? error : new NotPostgres())
       this.#socket.destroy()
     }
   }
@@ -125,10 +135,11 @@ export class MessageStream extends EventEmitter {
     let rest = Buffer.concat(this.#pending)
     for (;;) {
       this.#neededBytes = rest.length < headerBytes ? headerBytes : rest.readUInt32BE(1) + 1
-      if (this.#neededBytes < headerBytes || this.#neededBytes > maxMessageBytes) throw new NotPostgres()
+      if (this.#neededBytes < headerBytes || this.#neededBytes > maxReceivedBytes) throw new NotPostgres()
       if (rest.length < this.#neededBytes) break
       const message = rest.subarray(0, this.#neededBytes)
       rest = rest.subarray(this.#neededBytes)
+      if (++this.#messages > maxMessages) throw new TooMuch()
       checkMessage(message)
       this.emit('data', message)
     }

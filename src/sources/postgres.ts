@@ -47,7 +47,6 @@ async function probe(
   const { begin, maxRecords } = options
   const session = await openSession(login, context, options)
   try {
-    begin('describe')
     const mapped = await describe(session, config)
     const tables = await listTables(session, settings.replicationMode !== 'snapshot', mostTables)
     begin('read')

@@ -3,6 +3,7 @@
 import protobuf from 'protobufjs'
 import { linkTypes } from './protobuf-links.ts'
 import { type PrunedText, pruneProtobufTexts } from './protobuf-text.ts'
+import { unreadable } from './protobuf-tokens.ts'
 import { SchemaFault } from './schema-fault.ts'
 import type { RegisteredSchema } from './schema-registry.ts'
 
@@ -82,14 +83,12 @@ function parseFile({ text, packageName, names }: PrunedText, root: protobuf.Root
   try {
     const namespace = packageName === '' ? root : root.define(packageName)
     // A message would take all that is in a package of its name, one by one.
-    if (names.some((name) => namespace.get(name))) throw new Error('a name has two meanings')
-    const known = new Set(messagesIn(namespace))
+    if (names.some((name) => namespace.get(name))) throw unreadable()
     const { imports = [], weakImports = [] } = protobuf.parse(text, root, { keepCase: true })
-    const own = messagesIn(namespace).filter((type) => !known.has(type))
     for (const path of [...imports, ...weakImports]) if (!given.has(path)) addWellKnown(path, root, given)
-    return own
+    return names.map((name) => namespace.get(name)).filter((type) => type instanceof protobuf.Type)
   } catch {
-    throw new SchemaFault('is not a Protobuf schema that can be read, or contradicts itself')
+    throw unreadable()
   }
 }
 

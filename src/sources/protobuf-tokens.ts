@@ -8,52 +8,67 @@ const token =
 /** Undefined at the end of the text. Throws a SchemaFault. */
 export type TakeToken = () => string | undefined
 
-export function takeTokens(text: string): TakeToken {
+/** `onToken` is called for each, also for comments. */
+export function takeTokens(text: string, onToken: () => void): TakeToken {
   const matches = text.matchAll(token)
   return () => {
     for (;;) {
       const part = matches.next().value?.[0]
-      if (part === undefined || !isComment(part)) return part === undefined ? part : checked(part)
+      if (part === undefined) return undefined
+      onToken()
+      if (part.startsWith('//') || (part.startsWith('/*') && part !== '/*')) continue
+      checkToken(part)
+      return part
     }
   }
 }
 
-const isComment = (part: string): boolean => part.startsWith('//') || (part.startsWith('/*') && part !== '/*')
-
-function checked(part: string): string {
+function checkToken(part: string): void {
   // Nothing that begins like this is a token when it ends.
   if (part === '"' || part === "'" || part === '/*') throw new SchemaFault('has a text or a comment that does not end')
   // The parser leaves it out, and with it values and the places of messages.
   if (part.includes('__proto__') && part.split('.').includes('__proto__')) {
     throw new SchemaFault('uses the name __proto__, which cannot be read')
   }
-  return part
 }
+
+/** What is no schema, whatever else it is. */
+export const unreadable = (): SchemaFault =>
+  new SchemaFault('is not a Protobuf schema that can be read, or contradicts itself')
 
 /** A token that must be there. */
 function expectToken(take: TakeToken): string {
   const part = take()
-  if (part === undefined) throw new SchemaFault('ends before it is complete')
+  if (part === undefined) throw unreadable()
   return part
 }
 
-export interface Statement {
+/** Of a field with its options; of ranges there may be more. */
+export const mostParts = 100
+
+interface Statement {
   parts: string[]
+  optionCount: number
   end: ';' | '{'
 }
 
 /** The rest of a statement that is not an option; of options at its end those that matter. */
 export function readStatement(take: TakeToken, first: string): Statement {
   const parts: string[] = []
+  let optionCount = 0
   for (let part = first; ; part = expectToken(take)) {
-    if (part === ';' || part === '{') return { parts, end: part }
-    if (part === '}') throw new SchemaFault('has a statement that does not end')
-    if (part === '[') parts.push(...readInlineOptions(take))
-    else parts.push(part)
+    if (part === ';' || part === '{') return { parts, optionCount, end: part }
+    if (part === '}') throw unreadable()
+    if (part === '[') {
+      const options = readInlineOptions(take)
+      for (const [index, option] of options.entries()) parts.push(index === 0 ? '[' : ',', ...option)
+      if (options.length > 0) parts.push(']')
+      optionCount += options.length
+    } else parts.push(part)
   }
 }
 
-function readInlineOptions(take: TakeToken): string[] {
+function readInlineOptions(take: TakeToken): string[][] {
   const seen = new Set<string>()
   const kept: string[][] = []
   for (let end = ','; end === ','; ) {
@@ -61,9 +76,7 @@ function readInlineOptions(take: TakeToken): string[] {
     kept.push(...read.options)
     end = read.end
   }
-  return kept.length === 0
-    ? []
-    : ['[', ...kept.flatMap((option, index) => (index === 0 ? option : [',', ...option])), ']']
+  return kept
 }
 
 /** Of `features`, which hold for all that is within, those that say how bytes are read. */
@@ -80,14 +93,14 @@ interface ReadOption {
 export function readOption(take: TakeToken, ends: string[], seen: Set<string>): ReadOption {
   let name = ''
   for (let part = expectToken(take); part !== '='; part = expectToken(take)) {
-    if (';{}[],'.includes(part)) throw new SchemaFault('has an option without a value')
+    if (';{}[],'.includes(part)) throw unreadable()
     name += part
   }
   const { value, end } = readValue(take, ends)
   const options: [string, string[]][] = name === 'features' ? featuresIn(value) : [[name, value]]
   const mattering = options.filter(([each]) => kept.has(each))
-  for (const [each] of mattering) {
-    if (seen.has(each)) throw new SchemaFault(`sets the option ${each} twice`)
+  for (const [each, parts] of mattering) {
+    if (seen.has(each) || parts.length > mostParts) throw unreadable()
     seen.add(each)
   }
   return { options: mattering.map(([each, parts]) => [each, '=', ...parts]), end }
@@ -100,10 +113,9 @@ function readValue(take: TakeToken, ends: string[]): { value: string[]; end: str
     if (depth === 0 && ends.includes(part)) return { value, end: part }
     if (part === '{' || part === '[') depth++
     if (part === '}' || part === ']') depth--
-    const isText = /^["']/.test(part)
     // One value, or texts that are put together: anything else is a statement that begins before the option has ended.
-    if (depth < 0 || (depth === 0 && value.length > 0 && !isText && part !== '}')) {
-      throw new SchemaFault('has an option that does not end')
+    if (depth < 0 || (depth === 0 && value.length > 0 && !/^["'}\]]/.test(part))) {
+      throw unreadable()
     }
     value.push(part)
   }

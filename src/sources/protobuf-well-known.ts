@@ -6,7 +6,7 @@ const nanosOf = ({ seconds, nanos }: Row): bigint => whole(seconds) * 1_000_000_
 
 /** A schema may bring a Timestamp of its own making. */
 function whole(value: unknown): bigint {
-  return typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
+  return typeof value === 'bigint' || Number.isInteger(value) ? BigInt(value as number | bigint) : 0n
 }
 
 const wrapped = ({ value }: Row): unknown => value

@@ -39,6 +39,8 @@ function isReference(value: unknown): value is SchemaReference {
     isObject(value) &&
     typeof value.name === 'string' &&
     typeof value.subject === 'string' &&
+    // Else it cannot stand in a path.
+    value.subject.isWellFormed() &&
     Number.isSafeInteger(value.version)
   )
 }

@@ -1,8 +1,8 @@
 // Schemas by their id, from a registry that speaks as Confluent's does. Every failure is told as one of the step `decode`: that
 // is where a probe asks for schemas. Only `egress.request` is used, which follows no redirect.
 import { X509Certificate } from 'node:crypto'
-import { rootCertificates } from 'node:tls'
 import { type Egress, EgressError } from '../lib/egress.ts'
+import { trustWith } from '../lib/egress-tls.ts'
 import { hostInUrl } from '../lib/host.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
@@ -62,7 +62,7 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
   const failures = registryFailures(`${hostInUrl(place.host)}:${place.port}`, credentials !== undefined)
   if (caCertificate !== undefined && !isCertificate(caCertificate)) throw failures.unreadableAuthority()
   if (place.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
-  const ca = authoritiesOf(caCertificate, context.caCertificates)
+  const tls = caCertificate === undefined ? trustWith(context.caCertificates) : { ca: caCertificate }
   const headers = {
     accept: 'application/vnd.schemaregistry.v1+json, application/json',
     ...(credentials ? { authorization: basic(credentials) } : {}),
@@ -79,7 +79,7 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
         maxAnswerBytes,
         timeoutMs,
         signal,
-        ...(ca === undefined ? {} : { tls: { ca } }),
+        tls,
       })
     } catch (error) {
       throw error instanceof EgressError ? failures.unreached(error) : error
@@ -114,11 +114,6 @@ function isCertificate(pem: string): boolean {
   } catch {
     return false
   }
-}
-
-function authoritiesOf(own: string | undefined, operators: string | undefined): string | undefined {
-  if (own !== undefined) return own
-  return operators === undefined ? undefined : [...rootCertificates, operators].join('\n')
 }
 
 function basic({ username = '', password = '' }: { username?: string; password?: string }): string {

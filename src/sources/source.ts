@@ -174,7 +174,7 @@ export interface ReadLimits {
 
 /**
  * Reads on from given positions. Not for two callers at once. `read` and `acknowledge` reject with NotConnected when the
- * connection is gone, `read` with EndOfInput when nothing is left and nothing can come, and with a ProbeFailure for what only
+ * connection is gone or its signal is aborted, `read` with EndOfInput when nothing is left and nothing can come, and with a ProbeFailure for what only
  * the user can mend.
  */
 export interface SourceReader {
