@@ -1,7 +1,9 @@
 // How requests to AWS get out: through the egress, over HTTP/1.1, without following redirects and without timers of their own.
+import type { Readable } from 'node:stream'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { egressAgent } from '../lib/egress-http.ts'
 import { trustWith } from '../lib/egress-tls.ts'
+import { type AnswerKind, collectAnswer } from './aws-answer.ts'
 import type { SourceContext, Surroundings } from './source.ts'
 
 /** A connection that is not there after this time will not come. */
@@ -9,13 +11,18 @@ const connectMs = 10_000
 /** A request that is not answered after this time is lost: also where the signal lives long. */
 const requestMs = 30_000
 
+type Handle = NodeHttpHandler['handle']
+/** Asked only about answers that are no errors. */
+type KindOfAnswer = (request: Parameters<Handle>[0]) => AnswerKind
+
 /**
  * How the clients of AWS send: HTTP/1.1 over connections of the egress. It follows no redirects. The client destroys it; whatever
- * is under way then ends too.
+ * is under way then ends too. Errors are taken for XML, or for JSON as short.
  */
 export function awsRequestHandler(
   { egress, signal }: Surroundings,
   trust: Pick<SourceContext, 'caCertificates'>,
+  kindOf: KindOfAnswer = () => 'xml',
 ): NodeHttpHandler {
   const closing = new AbortController()
   const options = {
@@ -36,7 +43,22 @@ export function awsRequestHandler(
     httpAgent.destroy()
     httpsAgent.destroy()
   }
-  return Object.assign(handler, { destroy })
+  return Object.assign(handler, { destroy, handle: withinBounds(handler.handle.bind(handler), kindOf) })
+}
+
+/** What is out of bounds is no answer, unless it is an error: that is told by its status, without its body. */
+function withinBounds(handle: Handle, kindOf: KindOfAnswer): Handle {
+  return async (request, options) => {
+    const answer = await handle(request, options)
+    const { response } = answer
+    const isError = response.statusCode < 200 || response.statusCode >= 300
+    const kind = isError ? 'xml' : kindOf(request)
+    if (kind === 'object') return answer
+    const body = await collectAnswer(response.body as Readable, kind)
+    if (!body && !isError) throw new Error('no answer of AWS')
+    response.body = body ?? new Uint8Array()
+    return answer
+  }
 }
 
 interface RetryToken {

@@ -17,6 +17,7 @@ import type { ContainerPlace } from './object-place.ts'
 import {
   bareEtag,
   compareKeys,
+  maxEmptyPages,
   ObjectChanged,
   type ObjectStore,
   quotedEtag,
@@ -26,6 +27,8 @@ import type { SourceContext, Surroundings } from './source.ts'
 import { firstBytes, wholeObject } from './whole-object.ts'
 
 const connectMs = 10_000
+/** As many as fit into what an answer may hold, however long their names are. */
+const maxPageBlobs = 100
 
 export function openAzureStore(place: ContainerPlace, context: SourceContext, surroundings: Surroundings): ObjectStore {
   const closing = new AbortController()
@@ -130,7 +133,7 @@ function makeList(container: ContainerClient): ObjectStore['list'] {
     // Whoever lists goes forward: nobody will ask for what is before this mark.
     marks.splice(0, start)
     let mark = start < 0 ? undefined : marks[0]?.text
-    for (;;) {
+    for (let emptyPages = 0; emptyPages <= maxEmptyPages; emptyPages++) {
       const options = { abortSignal, prefix, responseFormat: StorageResponseFormat.Xml }
       const { segment, continuationToken: next } = await loadPage(container, options, mark)
       const listed = segment.blobItems.map(({ name, properties }): StoredObject => {
@@ -143,6 +146,7 @@ function makeList(container: ContainerClient): ObjectStore['list'] {
       if (objects.length > 0 || !next) return { objects, isLast: !next }
       mark = next
     }
+    throw new Error('a list without an end')
   }
 }
 
@@ -156,7 +160,7 @@ type ListOptions = Parameters<ContainerClient['listBlobsFlat']>[0]
 
 async function loadPage(container: ContainerClient, options: ListOptions, mark: string | undefined) {
   const pages = container.listBlobsFlat(options)
-  const settings = { maxPageSize: 1000, ...(mark !== undefined && { continuationToken: mark }) }
+  const settings = { maxPageSize: maxPageBlobs, ...(mark !== undefined && { continuationToken: mark }) }
   const { value, done } = await pages.byPage(settings).next()
   if (done || !value?.segment) throw new Error('not a list')
   return value

@@ -7,8 +7,8 @@ import { EgressError } from '../lib/egress.ts'
 
 /** How long the service may be silent. */
 const idleMs = 30_000
-/** A page of a list is far smaller. */
-const maxTextBytes = 16 * 1024 * 1024
+/** The client takes a microsecond for each character of an answer, and does nothing else meanwhile. */
+const maxTextBytes = 512 * 1024
 
 /** Rejects with an EgressError when there is no answer. */
 export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {

@@ -33,17 +33,19 @@ export function excerptOf(text: string, maxCharacters = 20): string {
 
 export type RecordFormat = 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
 
-/** Records of a stream. Rejects with Undecodable, or with a ProbeFailure of the registry. */
+/** The first rows of records of a stream, each of which may hold many. Rejects with Undecodable, or with a ProbeFailure of the registry. */
 export async function decodeRecords(
   format: RecordFormat,
   records: Uint8Array[],
-  registry: SchemaRegistry | undefined,
+  { registry, maxRows }: { registry: SchemaRegistry | undefined; maxRows: number },
 ): Promise<Decoded> {
   switch (format) {
     case 'JSONEachRow':
-      return (await import('./json-rows.ts')).decodeJsonRecords(records)
-    case 'Avro':
-      return (await import('./avro-rows.ts')).decodeAvroRecords(records)
+      return (await import('./json-rows.ts')).decodeJsonRecords(records, maxRows)
+    case 'Avro': {
+      const decoded = (await import('./avro-rows.ts')).decodeAvroRecords(records)
+      return { ...decoded, rows: decoded.rows.slice(0, maxRows) }
+    }
     case 'AvroConfluent':
       return (await import('./avro-rows.ts')).decodeConfluentAvro(records, registry)
     case 'Protobuf':
@@ -76,15 +78,17 @@ export interface ObjectDecoding {
   compression: Compression
   delimiter?: string
   maxRows: number
+  signal: AbortSignal
 }
 
 /** The first rows of an object, of which no more is read than they need. Rejects with Undecodable. */
 export async function decodeObject(object: ObjectBytes, decoding: ObjectDecoding): Promise<Decoded> {
-  const { format, compression, maxRows } = decoding
+  const { format, compression, maxRows, signal } = decoding
   // Has its own compression inside, and its table of contents at its end.
-  if (format === 'Parquet') return (await import('./parquet-rows.ts')).decodeParquet(object, compression, maxRows)
+  if (format === 'Parquet') return (await import('./parquet-rows.ts')).decodeParquet(object, decoding)
   const { readStart } = await import('./compression.ts')
   const start = await readStart(object, compression)
+  signal.throwIfAborted()
   switch (format) {
     case 'JSONEachRow':
       return (await import('./json-rows.ts')).decodeJsonLines(start, maxRows)

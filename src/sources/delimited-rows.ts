@@ -87,7 +87,8 @@ function readLines(text: string, { readCell, isWhole, maxLines }: ReadOptions): 
   const lines: Line[] = []
   let number = 1
   let at = text.startsWith('\xef\xbb\xbf') ? 3 : 0
-  while (at < text.length && lines.length < maxLines && !isBlank(text, at)) {
+  const end = endOfLines(text)
+  while (at < end && lines.length < maxLines) {
     const start = at
     const cells: Cells = []
     for (let isOpen = true; isOpen; ) {
@@ -109,12 +110,11 @@ function readLines(text: string, { readCell, isWhole, maxLines }: ReadOptions): 
   return lines
 }
 
-/** Whether nothing but ends of lines follows. */
-function isBlank(text: string, at: number): boolean {
-  const rest = /[\r\n]*/y
-  rest.lastIndex = at
-  rest.test(text)
-  return rest.lastIndex === text.length
+/** Where nothing but ends of lines follows. */
+function endOfLines(text: string): number {
+  let end = text.length
+  while (text[end - 1] === '\n' || text[end - 1] === '\r') end--
+  return end
 }
 
 function countOf(text: string, character: string, start: number, end: number): number {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fitProblems, virtualColumns } from './fit.ts'
 import { inferFields } from './infer-fields.ts'
+import { newBudget } from './sample-budget.ts'
 import type { Row } from './source.ts'
-import { valueProblem } from './value-fit.ts'
+import { makeFitJudge } from './value-fit.ts'
 
 const sampleOf = (...rows: Row[]) => ({ rows, fields: inferFields(rows) })
 const column = (name: string, type = 'String') => ({ name, type })
@@ -123,7 +124,8 @@ describe('a value', () => {
       ['not a type', 'x'],
       ['Int8', undefined, null, Uint8Array.of(1)],
     ] as [string, ...unknown[]][]) {
-      for (const value of values) assert.equal(valueProblem(value, type), undefined, `${String(value)} in ${type}`)
+      for (const value of values)
+        assert.equal(makeFitJudge(type, newBudget())(value), undefined, `${String(value)} in ${type}`)
     }
   })
 
@@ -152,10 +154,49 @@ describe('a value', () => {
       ['LowCardinality(Nullable(Int8))', /too large/, 128],
     ] as [string, RegExp, ...unknown[]][]) {
       for (const value of values) {
-        const problem = valueProblem(value, type)
+        const problem = makeFitJudge(type, newBudget())(value)
         assert.match(problem?.why ?? 'fits', why, `${String(value).slice(0, 30)} in ${type}`)
         assert.ok(problem!.found.length < 30, problem!.found)
       }
     }
+  })
+
+  it('is judged by its beginning when it is long, in little time', () => {
+    const startedAtMs = performance.now()
+    const digits = '1'.repeat(200_000)
+    for (const [type, ...values] of [
+      ['Float64', digits, `${digits}.${digits}`],
+      ['Array(Int8)', ' '.repeat(200_000)],
+    ] as [string, ...string[]][]) {
+      for (const value of values) assert.equal(makeFitJudge(type, newBudget())(value), undefined)
+    }
+    for (const [type, why, value] of [
+      ['Int64', /too large/, `${digits}x`],
+      ['Decimal(10, 2)', /too many digits/, `${digits}x`],
+      ['Bool', /neither true nor false/, `${' '.repeat(200_000)}x`],
+      ['UUID', /not a UUID/, digits],
+    ] as [string, RegExp, string][]) {
+      assert.match(makeFitJudge(type, newBudget())(value)?.why ?? 'fits', why)
+    }
+    assert.ok(performance.now() - startedAtMs < 3000)
+  })
+
+  it('in a list is judged as long as the lists of all columns are not too long together', () => {
+    const list = Array.from({ length: 300_000 }, () => 1)
+    const sample = sampleOf({ list: [...list, 'x'], number: 'x' })
+    const columns = ['a', 'b', 'c', 'd'].map((name) => ({ name, type: name === 'd' ? 'Int8' : 'Array(Int8)' }))
+    const mappings = columns.map(({ name }) => mapping(name === 'd' ? 'number' : 'list', name))
+    const problems = fitProblems(sample, columns, mappings)
+    assert.deepEqual(
+      problems.map((problem) => /the column "(.)"/.exec(problem)?.[1]),
+      ['a', 'd'],
+    )
+  })
+
+  it('is not judged in a type of lists without end', () => {
+    const type = `${'Array('.repeat(600)}Int8${')'.repeat(600)}`
+    let value: unknown = 'x'
+    for (let depth = 0; depth < 600; depth++) value = [value]
+    assert.equal(makeFitJudge(type, newBudget())(value), undefined)
   })
 })

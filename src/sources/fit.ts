@@ -1,8 +1,9 @@
 // Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
 // a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
 import { excerptOf } from './decode.ts'
+import { BudgetSpent, newBudget, type SampleBudget } from './sample-budget.ts'
 import type { Row, Sample } from './source.ts'
-import { valueProblem } from './value-fit.ts'
+import { makeFitJudge, type ValueProblem } from './value-fit.ts'
 
 /** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */
 export const virtualColumns: readonly string[] = [
@@ -37,30 +38,38 @@ const maxProblems = 20
 export function fitProblems(sample: Sample, columns: DestinationColumn[], fieldMappings: FieldMapping[]): string[] {
   if (sample.fields.length === 0 && sample.rows.length === 0) return []
   const problems: string[] = []
+  const hasField = fieldFinder(sample)
   for (const { sourceField, destinationField } of fieldMappings) {
-    if (hasField(sample, sourceField)) continue
+    if (hasField(sourceField)) continue
     const [field, column] = [quoted(sourceField), quoted(destinationField)]
     problems.push(`no record has the field ${field} that fieldMappings maps to the column ${column}`)
   }
   const mapped = new Map(fieldMappings.map((mapping) => [mapping.destinationField, mapping.sourceField]))
   const filled = columns
     .map((column) => ({ column, field: mapped.get(column.name) ?? column.name }))
-    .filter(({ field }) => hasField(sample, field))
+    .filter(({ field }) => hasField(field))
   if (filled.length === 0 && columns.length > 0 && problems.length === 0) {
     problems.push(`no column has the name of a field of the records, which have ${listOf(sample)}`)
   }
+  const budget = newBudget()
   for (const { column, field } of filled) {
     if (problems.length >= maxProblems) break
-    const problem = columnProblem(sample.rows, column, field)
+    const problem = columnProblem(sample.rows, column, field, budget)
     if (problem !== undefined) problems.push(problem)
   }
   return problems.slice(0, maxProblems)
 }
 
 /** One problem of a column is enough: the others are mostly the same. */
-function columnProblem(rows: Row[], { name, type }: DestinationColumn, field: string): string | undefined {
+function columnProblem(
+  rows: Row[],
+  { name, type }: DestinationColumn,
+  field: string,
+  budget: SampleBudget,
+): string | undefined {
+  const judge = makeFitJudge(type, budget)
   for (const [index, row] of rows.entries()) {
-    const problem = valueProblem(findValue(row, field), type)
+    const problem = problemWithin(() => judge(findValue(row, field)))
     if (problem === undefined) continue
     const to = `the column ${quoted(name)} of type ${excerptOf(type, 100)}`
     return `row ${index + 1} has ${problem.found} in the field ${quoted(field)}, which ${problem.why} for ${to}`
@@ -68,15 +77,30 @@ function columnProblem(rows: Row[], { name, type }: DestinationColumn, field: st
   return undefined
 }
 
-function hasField(sample: Sample, path: string): boolean {
-  if (virtualColumns.includes(path)) return true
-  if (sample.fields.some(({ name }) => name === path)) return true
-  if (!path.includes('.')) return false
-  if (sample.rows.some((row) => findValue(row, path) !== undefined)) return true
-  // What is in an object that no record has cannot be known.
-  return sample.fields.some(
-    ({ name }) => path.startsWith(`${name}.`) && sample.rows.every((row) => (row[name] ?? null) === null),
-  )
+/** Of the lists that are left when the budget is spent, nothing is said: any number of columns may take from the same long list. */
+function problemWithin(judge: () => ValueProblem | undefined): ValueProblem | undefined {
+  try {
+    return judge()
+  } catch (error) {
+    if (error instanceof BudgetSpent) return undefined
+    throw error
+  }
+}
+
+function fieldFinder({ fields, rows }: Sample): (path: string) => boolean {
+  const names = new Set(fields.map(({ name }) => name))
+  return (path) => {
+    if (virtualColumns.includes(path) || names.has(path)) return true
+    if (!path.includes('.')) return false
+    if (rows.some((row) => findValue(row, path) !== undefined)) return true
+    // What is in an object that no record has cannot be known.
+    return namesBeforeDots(path).some((name) => names.has(name) && rows.every((row) => (row[name] ?? null) === null))
+  }
+}
+
+function namesBeforeDots(path: string): string[] {
+  const parts = path.split('.')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('.'))
 }
 
 /** The value at a dotted path. A field that has the whole path as its name wins; undefined when there is none. */

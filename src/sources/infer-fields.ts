@@ -152,7 +152,7 @@ function observeText(values: Values, value: unknown): void {
   if (typeof value !== 'string') observe(values, value)
   else if (value === '') values.empty++
   else if (boolText.test(value)) add(values, 'bool')
-  else if (integerText.test(value) && value.length <= maxIntegerLength) addIntegerText(values, value)
+  else if (value.length <= maxIntegerLength && integerText.test(value)) addIntegerText(values, value)
   else if (value.length <= maxIntegerLength && (numberText.test(value) || specialNumberText.test(value)))
     addFraction(values)
   else addCalendarText(values, value)

@@ -3,10 +3,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Undecodable } from './decode.ts'
 import { inferFields } from './infer-fields.ts'
-import { decodeJsonLines, decodeJsonRecords } from './json-rows.ts'
+import { decodeJsonLines, decodeJsonRecords as decodeRecords } from './json-rows.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 const recordsOf = (...texts: string[]): Uint8Array[] => texts.map(bytesOf)
+const decodeJsonRecords = (records: Uint8Array[], maxRows = 100) => decodeRecords(records, maxRows)
 const linesOf = (text: string, { isWhole = true, maxRows = 100 } = {}) =>
   decodeJsonLines({ bytes: bytesOf(text), isWhole }, maxRows)
 
@@ -125,6 +126,41 @@ describe('JSON records', () => {
       reasonOf(() => decodeJsonRecords(recordsOf(deep(500_000)))),
       'record 1 is nested deeper than 1000 levels',
     )
+  })
+})
+
+describe('JSON records that hold too much', () => {
+  it('are read up to the most rows that are asked for', () => {
+    const { rows } = decodeJsonRecords(recordsOf('{"a":1}{"a":2}', '{"a":3}'.repeat(1000), '<not json>'), 5)
+    assert.deepEqual(
+      rows.map(({ a }) => a),
+      [1, 2, 3, 3, 3],
+    )
+  })
+
+  it('are read up to the most values that a sample may have', () => {
+    const long = `{"a":[${'0,'.repeat(150_000)}0]}`
+    assert.equal(decodeJsonRecords(recordsOf(long, long, '<not json>')).rows.length, 1)
+    assert.equal(linesOf(`{}\n${long}\n${long}\n`).rows.length, 2)
+  })
+
+  it('are refused when the first row is already too much', () => {
+    const longer = `{"a":[${'0,'.repeat(250_000)}0]}`
+    const startedAtMs = performance.now()
+    assert.equal(
+      reasonOf(() => decodeJsonRecords(recordsOf(`{"a":[${'[],'.repeat(4_000_000)}0]}`))),
+      'record 1 holds more values than a sample may have',
+    )
+    assert.ok(performance.now() - startedAtMs < 3000)
+    assert.equal(
+      reasonOf(() => linesOf(`\n${longer}`)),
+      'line 2 holds more values than a sample may have',
+    )
+  })
+
+  it('may hold any commas and brackets in their texts', () => {
+    const text = ',[{'.repeat(300_000)
+    assert.deepEqual(decodeJsonRecords(recordsOf(JSON.stringify({ text }))).rows, [{ text }])
   })
 })
 

@@ -3,19 +3,26 @@
 import { isUtf8 } from 'node:buffer'
 import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
 import { noteFractions } from './infer-fields.ts'
+import { newBudget, type SampleBudget } from './sample-budget.ts'
 import type { Row } from './source.ts'
 
 /** The engine refuses what is deeper. */
 const maxDepth = 1000
 /** No integer type of the engine has more. */
 const maxIntegerDigits = 78
+/** Fewer than other formats may have: to keep the digits of numbers, each value is looked at twice. */
+const maxValues = 200_000
+const budgetOfJson = (): SampleBudget => ({ ...newBudget(), values: maxValues })
 
-export function decodeJsonRecords(records: Uint8Array[]): Decoded {
+/** A record may hold any number of rows; what is after the last row that is wanted is not looked at. */
+export function decodeJsonRecords(records: Uint8Array[], maxRows: number): Decoded {
   const rows: Row[] = []
+  const budget = budgetOfJson()
   for (const [index, bytes] of records.entries()) {
     const place = `record ${index + 1}`
     if (!isUtf8(bytes)) throw new Undecodable(`${place} is not UTF-8 text`)
-    parseRows(textOf(bytes), { placeOf: () => place, mayBeCut: false, maxRows: Number.POSITIVE_INFINITY }, rows)
+    const options = { placeOf: () => place, mayBeCut: false, maxRows, budget }
+    if (parseRows(textOf(bytes), options, rows) === 'enough') break
   }
   return { rows }
 }
@@ -24,7 +31,8 @@ export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number
   const text = textOf(bytes)
   if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
   const rows: Row[] = []
-  parseRows(text, { placeOf: (at) => `line ${lineAt(text, at)}`, mayBeCut: !isWhole, maxRows }, rows)
+  const placeOf = (at: number): string => `line ${lineAt(text, at)}`
+  parseRows(text, { placeOf, mayBeCut: !isWhole, maxRows, budget: budgetOfJson() }, rows)
   if (rows.length === 0 && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
   }
@@ -61,21 +69,28 @@ interface ParseOptions {
   /** The text may end in the middle of an object, which is then left out. */
   mayBeCut: boolean
   maxRows: number
+  budget: SampleBudget
 }
 
-function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, rows: Row[]): void {
+/** Adds to the rows: all that the text has, or as many as a sample may have. */
+function parseRows(text: string, options: ParseOptions, rows: Row[]): 'all' | 'enough' {
+  const { placeOf, mayBeCut, maxRows, budget } = options
   let at = skip(text, 0, whitespace)
   if (text[at] === '[') at++
   for (at = skip(text, at, between); at < text.length && rows.length < maxRows; at = skip(text, at, between)) {
     if (text[at] !== '{') {
       const isEndOfList = text[at] === ']' && skip(text, at + 1, between) === text.length
-      if (isEndOfList) return
+      if (isEndOfList) return 'all'
       throw new Undecodable(`${placeOf(at)} is not a JSON object: it begins with ${excerptAt(text, at)}`)
     }
-    const end = endOfObject(text, at)
+    const end = endOfObject(text, at, budget)
+    if (end === 'too much') {
+      if (rows.length > 0) return 'enough'
+      throw new Undecodable(`${placeOf(at)} holds more values than a sample may have`)
+    }
     if (end === 'too deep') throw new Undecodable(`${placeOf(at)} is nested deeper than ${maxDepth} levels`)
     if (end === undefined) {
-      if (mayBeCut && !isFollowedByObject(text, at)) return
+      if (mayBeCut && !isFollowedByObject(text, at, budget)) return 'all'
       throw new Undecodable(`${placeOf(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`)
     }
     const row = parseRow(text.slice(at, end))
@@ -83,6 +98,7 @@ function parseRows(text: string, { placeOf, mayBeCut, maxRows }: ParseOptions, r
     rows.push(row)
     at = end
   }
+  return rows.length < maxRows ? 'all' : 'enough'
 }
 
 function parseRow(text: string): Row | undefined {
@@ -124,16 +140,19 @@ function excerptAt(text: string, at: number): string {
   return excerptOf(text.slice(at, at + 100).split('\n', 1)[0] ?? '')
 }
 
-/** Where the object that begins at `start` ends; undefined when the text ends before. */
-function endOfObject(text: string, start: number): number | 'too deep' | undefined {
+/** Where the object that begins at `start` ends; undefined when the text ends before. Its values are spent before they are made. */
+function endOfObject(text: string, start: number, budget: SampleBudget): number | 'too deep' | 'too much' | undefined {
   let depth = 0
   for (let at = start; at < text.length; at++) {
     const character = text[at]
     if (character === '"') {
       at = endOfString(text, at)
       if (at === -1) return undefined
+    } else if (character === ',') {
+      if (--budget.values < 0) return 'too much'
     } else if (character === '{' || character === '[') {
       if (++depth > maxDepth) return 'too deep'
+      if (--budget.values < 0) return 'too much'
     } else if (character === '}' || character === ']') {
       if (--depth === 0) return at + 1
     }
@@ -152,10 +171,10 @@ function endOfString(text: string, start: number): number {
 }
 
 /** Whether the next line is an object of its own: then the one at `start` is broken, not cut. */
-function isFollowedByObject(text: string, start: number): boolean {
+function isFollowedByObject(text: string, start: number, budget: SampleBudget): boolean {
   const newline = text.indexOf('\n', start)
   if (newline === -1 || /[[{:,]\s*$/.test(text.slice(Math.max(start, newline - 10), newline))) return false
   const next = skip(text, newline, whitespace)
-  const end = text[next] === '{' ? endOfObject(text, next) : undefined
+  const end = text[next] === '{' ? endOfObject(text, next, budget) : undefined
   return typeof end === 'number' && (text[end] === '\n' || text[end] === '\r')
 }

@@ -5,6 +5,7 @@ import { UnreadableBatch } from './kafka-compression.ts'
 import { unreadableFailure } from './kafka-failure.ts'
 import { earliest, type FetchedPartition } from './kafka-fetch.ts'
 import { loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
+import { makePace, type Pace } from './kafka-pace.ts'
 import { type KafkaRecord, type RecordStep, readRecords } from './kafka-records.ts'
 import type { Batch, Positions, ReadLimits, SourceRecord } from './source.ts'
 
@@ -14,12 +15,14 @@ export interface ReadPartition extends TopicPartition {
   position: bigint | undefined
   /** Read before, or begun now: what is lost after that is the user's loss. */
   isBegun: boolean
-  /** Was not there when the reader was opened. */
+  /** Was not there when the source was first read. */
   isLaterAddition: boolean
   /** Where it begins is to be remembered, even before there is a record. */
   mustTellStart: boolean
   upcoming: Iterator<RecordStep> | undefined
   head: RecordStep | undefined
+  /** What the batch takes in memory that is being read; 0 between batches. */
+  unpackedBytes: number
 }
 
 /** Takes in what the brokers say of the partitions, and finds out where those begin that are new. */
@@ -29,30 +32,29 @@ export async function updatePartitions(
   positions: Positions,
   offset: KafkaSource['offset'],
 ): Promise<void> {
-  const isOpening = known.size === 0
+  // Where each begins is told before anything else of it: what has no position when others have one was not there.
+  const isFirstOpening = known.size === 0 && Object.keys(positions).length === 0
   for (const found of await cluster.loadPartitions()) {
     const name = partitionName(found)
     const partition = known.get(name)
     if (partition) partition.leader = found.leader
-    else known.set(name, { ...newPartition(found, positions[name]), isLaterAddition: !isOpening })
+    else known.set(name, { ...newPartition(found, positions[name]), isLaterAddition: !isFirstOpening })
   }
   const unplaced = [...known.values()].filter(({ position, leader }) => position === undefined && leader)
   if (unplaced.length === 0) return
-  const isFromLatest = offset?.strategy === 'from_latest'
-  // All that a partition holds which came later is newer than the moment from which on is to be read.
-  const isWholeWanted = ({ isLaterAddition }: ReadPartition): boolean => isFromLatest && isLaterAddition
+  const { first = [], later = [] } = Object.groupBy(unplaced, ({ isLaterAddition }) =>
+    isLaterAddition ? 'later' : 'first',
+  )
   const [starts, beginnings] = await Promise.all([
-    loadStarts(
-      cluster,
-      unplaced.filter((partition) => !isWholeWanted(partition)),
-      offset,
-    ),
-    loadOffsets(cluster, unplaced.filter(isWholeWanted), earliest),
+    loadStarts(cluster, first, offset),
+    // All that a partition holds which came later is newer than the moment from which on is to be read.
+    loadOffsets(cluster, later, earliest),
   ])
+  const isFromMoment = offset?.strategy === 'from_latest' || offset?.strategy === 'from_timestamp'
   for (const partition of unplaced) {
     partition.position = starts.get(partition.name) ?? beginnings.get(partition.name)!
-    // The end of today is not the end of the next time: without this, what comes until then would be left out.
-    partition.mustTellStart = isFromLatest
+    // The end of today is not the end of the next time, and a start that nobody knows looks like a later addition.
+    partition.mustTellStart = isFromMoment
   }
 }
 
@@ -65,6 +67,7 @@ function newPartition(found: TopicPartition, position: string | undefined): Omit
     mustTellStart: false,
     upcoming: undefined,
     head: undefined,
+    unpackedBytes: 0,
   }
 }
 
@@ -79,12 +82,16 @@ export function hasUpcoming({ head, upcoming }: ReadPartition): boolean {
   return head !== undefined || upcoming !== undefined
 }
 
-function peek(partition: ReadPartition): RecordStep | undefined {
+function peek(partition: ReadPartition, room: Room): RecordStep | undefined {
   if (partition.head || !partition.upcoming) return partition.head
+  const isBetweenBatches = partition.unpackedBytes === 0
+  if (isBetweenBatches && room.unpackedBytes >= mostUnpackedBytes) return undefined
   try {
     const { value, done } = partition.upcoming.next()
-    if (done) partition.upcoming = undefined
-    else partition.head = value
+    partition.upcoming = done ? undefined : partition.upcoming
+    partition.head = done ? undefined : value
+    partition.unpackedBytes = partition.head?.unpackedBytes ?? 0
+    if (isBetweenBatches) room.unpackedBytes += partition.unpackedBytes
     return partition.head
   } catch (error) {
     if (!(error instanceof UnreadableBatch)) throw error
@@ -92,25 +99,45 @@ function peek(partition: ReadPartition): RecordStep | undefined {
   }
 }
 
+/** When a read has this much in memory, it unpacks no further batch: what it holds of earlier ones comes first. */
+const mostUnpackedBytes = 32 * 1024 * 1024
+
 /** What is left of the limits of one read. */
 interface Room {
   records: number
   sizeBytes: number
   isEmpty: boolean
+  /** What this read has unpacked, and what those before it have and is not given out yet. */
+  unpackedBytes: number
 }
 
-/** What came, in the order of the partitions and within the limits. */
-export function takeBatches(partitions: ReadPartition[], { maxRecords, maxBytes }: ReadLimits): Batch[] {
-  const room: Room = { records: maxRecords, sizeBytes: maxBytes, isEmpty: true }
-  return partitions.flatMap((partition) => takeBatch(partition, room) ?? [])
+/** What came, in the order of the partitions and within the limits; what was taken when the signal is aborted. */
+export async function takeBatches(partitions: ReadPartition[], limits: ReadLimits): Promise<Batch[]> {
+  const { maxRecords, maxBytes, signal } = limits
+  const unpackedBytes = partitions.reduce((sum, partition) => sum + partition.unpackedBytes, 0)
+  const room: Room = { records: maxRecords, sizeBytes: maxBytes, isEmpty: true, unpackedBytes }
+  const pace = makePace()
+  const batches: Batch[] = []
+  for (const partition of partitions) {
+    const batch = await takeBatch(partition, room, pace, signal)
+    if (batch) batches.push(batch)
+  }
+  return batches
 }
 
-function takeBatch(partition: ReadPartition, room: Room): Batch | undefined {
+async function takeBatch(
+  partition: ReadPartition,
+  room: Room,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<Batch | undefined> {
   const { position: from, mustTellStart, name } = partition
   if (from === undefined) return undefined
   const records: SourceRecord[] = []
   while (room.records > 0 && room.sizeBytes > 0) {
-    const step = peek(partition)
+    if (pace.isDue()) await pace.rest()
+    if (signal.aborted) break
+    const step = peek(partition, room)
     if (!step) break
     const { record, nextOffset } = step
     // A record without a value says that its key is deleted: there is nothing in it to decode.
@@ -132,8 +159,14 @@ function takeBatch(partition: ReadPartition, room: Room): Batch | undefined {
   return { partition: name, from: String(from), next: String(next), records }
 }
 
+/** About what an empty header takes in memory. */
+const headerOverheadBytes = 100
+
 function sizeOf({ key, value, headers }: KafkaRecord): number {
-  const headersBytes = headers.reduce((sizeBytes, [name, header]) => sizeBytes + name.length + (header?.length ?? 0), 0)
+  const headersBytes = headers.reduce(
+    (sizeBytes, [name, header]) => sizeBytes + headerOverheadBytes + name.length + (header?.length ?? 0),
+    0,
+  )
   return (key?.length ?? 0) + (value?.length ?? 0) + headersBytes
 }
 
@@ -156,8 +189,10 @@ function toSourceRecord(record: KafkaRecord, value: Uint8Array, { topic, partiti
 function headersOf(headers: KafkaRecord['headers']): Record<string, (string | null)[]> {
   const lists = new Map<string, (string | null)[]>()
   for (const [name, value] of headers) {
-    const list = lists.get(name) ?? []
-    lists.set(name, [...list, value?.toString() ?? null])
+    const text = value?.toString() ?? null
+    const list = lists.get(name)
+    if (list) list.push(text)
+    else lists.set(name, [text])
   }
   return Object.fromEntries(lists)
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { findCoordinatorV1, findCoordinatorV4, metadataV4, metadataV8, metadataV12 } from '@platformatic/kafka'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
 import { type BrokerPlace, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
+import { makeTurnstile } from './kafka-pace.ts'
 import { ProbeFailure, type ProbeStep } from './source.ts'
 
 export interface TopicPartition {
@@ -28,6 +29,10 @@ const coordinatorApis = [findCoordinatorV4.api, findCoordinatorV1.api] as const
 const connectTimeoutMs = 8_000
 const leastConnectTimeoutMs = 2_000
 
+/** Whoever answers says who the other brokers are, and could name any number of them. */
+const mostOpeningAtOnce = 8
+const mostConnections = 256
+
 interface Opening {
   connecting: Promise<BrokerConnection>
   connection?: BrokerConnection
@@ -37,20 +42,35 @@ interface Opening {
 export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep) => void): Promise<KafkaCluster> {
   const { place: first, connection } = await connectFirst(access, begin)
   const openings = new Map<string, Opening>()
-  openings.set(keyOf(first), { connecting: Promise.resolve(connection), connection })
+  /** Also those that others have taken the place of: a request may still be on its way there. */
+  const all = new Set<Opening>()
+  const inTurn = makeTurnstile(mostOpeningAtOnce)
+  const firstOpening: Opening = { connecting: Promise.resolve(connection), connection }
+  openings.set(keyOf(first), firstOpening)
+  all.add(firstOpening)
 
   const connectionTo: KafkaCluster['connectionTo'] = (place, purpose) => {
     const key = keyOf(place, purpose)
     const known = openings.get(key)
     const isGood = known && (!known.connection || (known.connection.isOpen && !known.connection.isExpired()))
     if (isGood) return known.connecting
-    const opening: Opening = { connecting: connectBroker(access, place, { timeoutMs: connectTimeoutMs }) }
+    for (const other of all) {
+      if (other.connection && !other.connection.isOpen) all.delete(other)
+    }
+    if (all.size >= mostConnections) return Promise.reject(tooManyBrokers())
+    const opening: Opening = {
+      connecting: inTurn(() => connectBroker(access, place, { timeoutMs: connectTimeoutMs })),
+    }
     openings.set(key, opening)
+    all.add(opening)
     opening.connecting.then(
       (opened) => {
         opening.connection = opened
       },
-      () => openings.delete(key),
+      () => {
+        all.delete(opening)
+        if (openings.get(key) === opening) openings.delete(key)
+      },
     )
     return opening.connecting
   }
@@ -71,6 +91,16 @@ export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep)
 
 function keyOf({ host, port }: BrokerPlace, purpose = 'records'): string {
   return `${host} ${port} ${purpose}`
+}
+
+function tooManyBrokers(): ProbeFailure {
+  return new ProbeFailure({
+    step: 'connect',
+    code: 'not_set_up',
+    reason: `the brokers name more than ${mostConnections} others that would have to be connected to`,
+    remedy: 'check advertised.listeners of the brokers, or spread the topics over fewer of them',
+    field: 'brokers',
+  })
 }
 
 /** The brokers that the user gave, one after the other until one lets us in or says why it does not. */

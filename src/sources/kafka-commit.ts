@@ -4,7 +4,8 @@ import { offsetCommitV2, offsetCommitV7 } from '@platformatic/kafka'
 import type { KafkaCluster } from './kafka-cluster.ts'
 import { type BrokerPlace, kafkaErrors } from './kafka-failure.ts'
 import { byTopic } from './kafka-fetch.ts'
-import type { Positions } from './source.ts'
+import { WireError } from './kafka-wire.ts'
+import { NotConnected, type Positions, ProbeFailure } from './source.ts'
 
 const commitApis = [offsetCommitV7.api, offsetCommitV2.api] as const
 /** What a group says that nobody has joined. */
@@ -18,7 +19,7 @@ const passing: number[] = [
 const maxAttempts = 5
 const firstPauseMs = 100
 
-/** Rejects only when a connection is lost. */
+/** Rejects with NotConnected when the brokers are gone. What else fails is not worth an end of the reading. */
 export function makeCommit(
   cluster: KafkaCluster,
   group: string,
@@ -32,7 +33,14 @@ export function makeCommit(
       coordinator = place
     }
     // A connection of its own: it does not wait for records that are yet to come.
-    const broker = await cluster.connectionTo(coordinator, 'group')
+    const broker = await cluster.connectionTo(coordinator, 'group').catch((error: unknown) => {
+      if (signal.aborted || !(error instanceof ProbeFailure)) throw error
+    })
+    if (!broker) {
+      // It may be another one the next time.
+      coordinator = undefined
+      return []
+    }
     const topics = topicsOf(positions)
     const answer = await broker.call((wire) =>
       broker.choose(commitApis).async(wire, group, noGeneration, '', null, topics),
@@ -41,7 +49,10 @@ export function makeCommit(
   }
   return async (positions) => {
     for (let pauseMs = firstPauseMs, left = maxAttempts; left > 0; pauseMs *= 2, left--) {
-      const codes = await attempt(positions)
+      const codes = await attempt(positions).catch((error: unknown) => {
+        // What only the user can mend is for a read to tell.
+        throw error instanceof WireError || error instanceof ProbeFailure ? new NotConnected() : error
+      })
       // A group that is denied to us, or that others have joined, is the user's choice: the records are read all the same.
       if (!codes.some((code) => passing.includes(code))) return
       coordinator = undefined

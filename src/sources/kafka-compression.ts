@@ -14,21 +14,21 @@ export class UnreadableBatch extends Error {
 const largestBatchBytes = 64 * 1024 * 1024
 
 /** `codec` is the number that stands in the attributes of a batch. */
-export function decompressBatch(codec: number, bytes: Buffer): Buffer {
+export function decompressBatch(codec: number, bytes: Buffer, mostBytes = largestBatchBytes): Buffer {
   try {
     switch (codec) {
       case 0:
         return bytes
       case 1:
-        return gunzipSync(bytes, { maxOutputLength: largestBatchBytes })
+        return gunzipSync(bytes, { maxOutputLength: mostBytes })
       case 2:
-        checkSize(snappySizeBytes(bytes))
+        checkSize(snappySizeBytes(bytes), mostBytes)
         return compressionsAlgorithms.snappy.decompressSync(bytes)
       case 3:
-        checkSize(mostLz4Bytes(bytes))
+        checkSize(mostLz4Bytes(bytes), mostBytes)
         return compressionsAlgorithms.lz4.decompressSync(bytes)
       case 4:
-        return zstdDecompressSync(bytes, { maxOutputLength: largestBatchBytes })
+        return zstdDecompressSync(bytes, { maxOutputLength: mostBytes })
     }
   } catch {
     throw new UnreadableBatch('a batch does not decompress, or to too much')
@@ -36,8 +36,8 @@ export function decompressBatch(codec: number, bytes: Buffer): Buffer {
   throw new UnreadableBatch('a batch has an unknown compression')
 }
 
-function checkSize(sizeBytes: number): void {
-  if (sizeBytes > largestBatchBytes) throw new UnreadableBatch('a batch decompresses to too much')
+function checkSize(sizeBytes: number, mostBytes: number): void {
+  if (sizeBytes > mostBytes) throw new UnreadableBatch('a batch decompresses to too much')
 }
 
 const xerialMagic = Buffer.from('\x82SNAPPY\0', 'latin1')

@@ -205,8 +205,8 @@ export function unreadableFailure(topic: string, partition: number, offset: bigi
   return new ProbeFailure({
     step: 'read',
     code: 'undecodable',
-    reason: `the records from offset ${offset} on in partition ${partition} of the topic "${topic}" are damaged, of a format from before Kafka 0.11, or too large when decompressed`,
-    remedy: 'delete these records, or write them anew in smaller batches',
+    reason: `the records from offset ${offset} on in partition ${partition} of the topic "${topic}" are damaged, of a format from before Kafka 0.11, too large when decompressed, or have more than 10,000 headers each`,
+    remedy: 'delete these records, or write them anew in smaller batches and with fewer headers',
     field: 'topics',
   })
 }

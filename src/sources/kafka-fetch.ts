@@ -69,7 +69,7 @@ export async function fetchRecords(
           key,
           version,
           () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requested, [], ''),
-          (_id, _key, _version, reader) => readAnswer(reader, version),
+          (_id, _key, _version, reader) => readAnswer(reader, version, wanted.length),
           isFlexible,
           isFlexible,
           (error, answer) => (answer ? resolve(answer) : reject(error)),
@@ -79,7 +79,16 @@ export async function fetchRecords(
   )
 }
 
-function readAnswer(reader: Reader, version: number): FetchedPartition[] {
+/** Of one answer. Each ends with a mark in the records, so a whole answer of such marks has fewer. */
+const mostAborted = 200_000
+
+/** Throws for an answer that has more in it than was asked for. */
+function readAnswer(reader: Reader, version: number, mostPartitions: number): FetchedPartition[] {
+  let partitionCount = 0
+  let abortedCount = 0
+  const countAborted = (): void => {
+    if (++abortedCount > mostAborted) throw new Error('too many aborted transactions')
+  }
   const isFlexible = version >= 12
   // How long we are throttled: the broker itself sees to that.
   reader.readInt32()
@@ -90,7 +99,10 @@ function readAnswer(reader: Reader, version: number): FetchedPartition[] {
     (inTopic) => {
       const topic = inTopic.readString(isFlexible)
       return inTopic.readArray(
-        (inPartition) => readPartition(inPartition, topic, errorCode, version),
+        (inPartition) => {
+          if (++partitionCount > mostPartitions) throw new Error('too many partitions')
+          return readPartition(inPartition, topic, errorCode, version, countAborted)
+        },
         isFlexible,
         isFlexible,
       )
@@ -101,7 +113,13 @@ function readAnswer(reader: Reader, version: number): FetchedPartition[] {
   return topics.flat()
 }
 
-function readPartition(reader: Reader, topic: string, commonErrorCode: number, version: number): FetchedPartition {
+function readPartition(
+  reader: Reader,
+  topic: string,
+  commonErrorCode: number,
+  version: number,
+  countAborted: () => void,
+): FetchedPartition {
   const isFlexible = version >= 12
   const partition = reader.readInt32()
   const errorCode = reader.readInt16() || commonErrorCode
@@ -109,7 +127,10 @@ function readPartition(reader: Reader, topic: string, commonErrorCode: number, v
   reader.skip(version >= 5 ? 24 : 16)
   const aborted =
     reader.readNullableArray(
-      (inAborted) => ({ producerId: inAborted.readInt64(), firstOffset: inAborted.readInt64() }),
+      (inAborted) => {
+        countAborted()
+        return { producerId: inAborted.readInt64(), firstOffset: inAborted.readInt64() }
+      },
       isFlexible,
       isFlexible,
     ) ?? []

@@ -40,7 +40,7 @@ export async function logIn(
   const refused = refusal(access, place)
   let answer: Answer
   try {
-    answer = await wire.call((connection) => exchange(connection, choose(authenticateApis)))
+    answer = await wire.call((connection) => exchange(connection, withShortAnswers(choose(authenticateApis))))
   } catch (error) {
     if (error instanceof WireError) throw loginBroken(error, place)
     const known = knownFailure(error, placeText(place), 'brokers')
@@ -50,6 +50,20 @@ export async function logIn(
   const isRefused = answer.errorCode !== 0 || (mechanism === 'OAUTHBEARER' && answer.authBytes.length > 0)
   if (isRefused) throw refused
   return Number(answer.sessionLifetimeMs)
+}
+
+/** What the broker says in a login is a few names and numbers. */
+const mostLoginBytes = 4 * 1024
+
+/** The library searches an answer in a way that takes as long as the square of its length. */
+function withShortAnswers(authenticate: Authenticate): Authenticate {
+  const limited = ((connection, ours, callback) =>
+    authenticate(connection, ours, (error, answer) => {
+      // Thrown to the wire, which ends the connection for it.
+      if (answer && answer.authBytes.length > mostLoginBytes) throw new Error('an answer to a login is too long')
+      callback?.(error, answer)
+    })) as Authenticate
+  return Object.assign(limited, authenticate)
 }
 
 function isAnswer(error: unknown): boolean {

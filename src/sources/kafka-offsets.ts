@@ -63,10 +63,9 @@ export async function loadStarts(
       return loadOffsets(cluster, partitions, latest)
     case 'from_timestamp': {
       const moment = BigInt(Date.parse(`${offset.timestamp}:00Z`))
-      const [since, ends] = await Promise.all([
-        loadOffsets(cluster, partitions, moment),
-        loadOffsets(cluster, partitions, latest),
-      ])
+      // First the ends: a record that comes between the two questions is then found by its time, and not passed over.
+      const ends = await loadOffsets(cluster, partitions, latest)
+      const since = await loadOffsets(cluster, partitions, moment)
       // Without a record that is young enough, the next one will be.
       return new Map([...since].map(([name, first]) => [name, first < 0n ? ends.get(name)! : first]))
     }

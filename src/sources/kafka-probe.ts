@@ -22,7 +22,7 @@ export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Pr
     begin('read')
     const found = await readSample(cluster, access, partitions, options.maxRecords)
     begin('decode')
-    return { samples: [await decode(found, access)] }
+    return { samples: [await decode(found, access, options.maxRecords)] }
   } catch (error) {
     if (error instanceof WireError) throw brokenFailure(error, current)
     // Too late for one more connection: what took so long is the step that it is for.
@@ -44,7 +44,7 @@ async function describe(cluster: KafkaCluster, { config }: KafkaAccess): Promise
   return partitions
 }
 
-async function decode(found: SampleRecord[], access: KafkaAccess): Promise<Sample> {
+async function decode(found: SampleRecord[], access: KafkaAccess, maxRows: number): Promise<Sample> {
   const { config, secrets, context } = access
   const { format, schemaRegistry } = config
   const registry =
@@ -59,7 +59,7 @@ async function decode(found: SampleRecord[], access: KafkaAccess): Promise<Sampl
     )
   try {
     const values = found.map(({ value }) => value)
-    return await toSample(await decodeRecords(format, values, registry))
+    return await toSample(await decodeRecords(format, values, { registry, maxRows }))
   } catch (error) {
     if (!(error instanceof Undecodable)) throw error
     throw new ProbeFailure({

@@ -24,6 +24,7 @@ const staleRefreshMs = 250
 /** A read that waits longer asks again: what is told meanwhile on the same connection must not wait for long. */
 const longestFetchMs = 500
 const leastFetchBytes = 64 * 1024
+/** Of all leaders together. */
 const mostFetchBytes = 16 * 1024 * 1024
 const maxPartitionBytes = 1024 * 1024
 
@@ -100,8 +101,10 @@ function makeReader(
 
   /** Asks every leader that has been asked for nothing, and of which nothing is left to give out. */
   const startFetches = (limits: ReadLimits): void => {
-    const maxBytes = Math.min(Math.max(limits.maxBytes, leastFetchBytes), mostFetchBytes)
-    for (const { leader, partitions: led } of byLeader(turns)) {
+    const leaders = byLeader(turns)
+    const wantedBytes = Math.ceil(Math.min(limits.maxBytes, mostFetchBytes) / leaders.length)
+    const maxBytes = Math.max(wantedBytes, leastFetchBytes)
+    for (const { leader, partitions: led } of leaders) {
       const key = `${leader.host} ${leader.port}`
       if (fetching.has(key) || led.some(hasUpcoming)) continue
       const placed = led.filter(({ position }) => position !== undefined)
@@ -115,8 +118,8 @@ function makeReader(
     }
   }
 
-  const take = (limits: ReadLimits): Batch[] => {
-    const batches = takeBatches(turns, limits)
+  const take = async (limits: ReadLimits): Promise<Batch[]> => {
+    const batches = await takeBatches(turns, limits)
     const served = new Set(batches.map(({ partition }) => partition))
     // Whoever had a turn goes to the end.
     turns = [...turns.filter(({ name }) => !served.has(name)), ...turns.filter(({ name }) => served.has(name))]
@@ -127,12 +130,14 @@ function makeReader(
     const endsAtMs = performance.now() + limits.waitMs
     for (;;) {
       if (failure) throw failure.error
-      if (signal.aborted) throw new NotConnected()
+      if (signal.aborted || limits.signal.aborted) throw new NotConnected()
       await refresh()
-      const batches = take(limits)
+      const batches = await take(limits)
       startFetches(limits)
       const leftMs = endsAtMs - performance.now()
-      if (batches.length > 0 || leftMs <= 0 || limits.signal.aborted) return batches
+      if (batches.length > 0) return batches
+      if (limits.signal.aborted) throw new NotConnected()
+      if (leftMs <= 0) return []
       await firstOf([...fetching.values()], isStale ? Math.min(leftMs, staleRefreshMs) : leftMs, limits.signal)
     }
   }

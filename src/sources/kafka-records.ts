@@ -15,9 +15,11 @@ export interface KafkaRecord {
 
 /** One step through what was handed out. */
 export interface RecordStep {
-  /** Undefined at the end of a batch, which can be after offsets that have no record. */
+  /** Undefined for what lies before the offset that was asked for, and at the end of a batch, which can be after offsets that have no record. */
   record: KafkaRecord | undefined
   nextOffset: bigint
+  /** What the batch takes that it stands in; 0 at the end of one: the step after that unpacks another. */
+  unpackedBytes: number
 }
 
 export interface AbortedTransaction {
@@ -26,20 +28,27 @@ export interface AbortedTransaction {
 }
 
 const headerBytes = 61
+/** The mark of a transaction is a few bytes. */
+const mostMarkerBytes = 64 * 1024
+/** Of one record: each takes far more memory than it takes in a batch. */
+const mostHeaders = 10_000
+const mostHeadersBytes = 4 * 1024 * 1024
 const lengthEnd = 12
 /** The last that a Date can be. */
 const latestTimeMs = 8.64e15
 
 /**
- * The records from an offset on, each read when it is asked for: a batch can hold more of them than memory. Ends before a
- * batch that is cut off. Throws UnreadableBatch.
+ * The records from an offset on, each read when it is asked for: a batch can hold more of them than memory, and whoever asks
+ * can stop at each step. Ends before a batch that is cut off. Throws UnreadableBatch.
  */
 export function* readRecords(
   bytes: Buffer,
   fromOffset: bigint,
   aborted: readonly AbortedTransaction[],
+  headers: 'keep' | 'skip' = 'keep',
 ): Generator<RecordStep, void> {
-  const upcoming = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const byOffset = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  let abortedCount = 0
   const abortedProducers = new Set<bigint>()
   let endOfLast = -1n
   for (const batch of splitBatches(bytes)) {
@@ -48,16 +57,38 @@ export function* readRecords(
     // Going back would give records twice.
     if (baseOffset <= endOfLast || lastOffset < baseOffset) throw new UnreadableBatch('batches are not in order')
     endOfLast = lastOffset
-    while (upcoming[0] && upcoming[0].firstOffset <= lastOffset) abortedProducers.add(upcoming.shift()!.producerId)
+    for (let next = byOffset[abortedCount]; next && next.firstOffset <= lastOffset; next = byOffset[abortedCount]) {
+      abortedProducers.add(next.producerId)
+      abortedCount++
+    }
     const isAborted = header.isTransactional && abortedProducers.has(producerId)
     if (header.isControl && isAbortMarker(batch, header)) abortedProducers.delete(producerId)
-    if (lastOffset < fromOffset) continue
-    if (!header.isControl && !isAborted) {
-      for (const record of recordsOf(batch, header)) {
-        if (record.offset >= fromOffset) yield { record, nextOffset: record.offset + 1n }
-      }
+    if (lastOffset >= fromOffset && !header.isControl && !isAborted) {
+      yield* stepsOf(batch, header, fromOffset, headers)
     }
-    yield { record: undefined, nextOffset: lastOffset + 1n }
+    yield { record: undefined, nextOffset: lastOffset < fromOffset ? fromOffset : lastOffset + 1n, unpackedBytes: 0 }
+  }
+}
+
+function* stepsOf(
+  batch: Buffer,
+  header: BatchHeader,
+  fromOffset: bigint,
+  headers: 'keep' | 'skip',
+): Generator<RecordStep, void> {
+  const packed = batch.subarray(headerBytes)
+  // Compaction leaves batches without records, of which only the head is kept.
+  if (header.count === 0 && packed.length === 0) return
+  if (header.count <= 0) throw new UnreadableBatch('a batch does not say how many records it has')
+  const bytes = decompressBatch(header.codec, packed)
+  const unpackedBytes = Math.max(bytes.length, 1)
+  for (const record of recordsOf(bytes, header, headers)) {
+    const isWanted = record.offset >= fromOffset
+    yield {
+      record: isWanted ? record : undefined,
+      nextOffset: isWanted ? record.offset + 1n : fromOffset,
+      unpackedBytes,
+    }
   }
 }
 
@@ -105,15 +136,16 @@ function readHeader(batch: Buffer): BatchHeader {
 
 /** The key of a marker is a version and a type, of which 0 is the end of an aborted transaction. */
 function isAbortMarker(batch: Buffer, header: BatchHeader): boolean {
-  const { value: marker } = recordsOf(batch, header).next()
+  const bytes = decompressBatch(header.codec, batch.subarray(headerBytes), mostMarkerBytes)
+  const { value: marker } = recordsOf(bytes, header, 'skip').next()
   return marker?.key?.length === 4 && marker.key.readInt16BE(2) === 0
 }
 
-function* recordsOf(batch: Buffer, header: BatchHeader): Generator<KafkaRecord, undefined> {
-  const cursor: Cursor = { bytes: decompressBatch(header.codec, batch.subarray(headerBytes)), at: 0 }
+function* recordsOf(bytes: Buffer, header: BatchHeader, headers: 'keep' | 'skip'): Generator<KafkaRecord, undefined> {
+  const cursor: Cursor = { bytes, at: 0 }
   let offsetBefore = header.baseOffset - 1n
   for (let left = header.count; left > 0; left--) {
-    const record = readRecord(cursor, header)
+    const record = readRecord(cursor, header, headers === 'keep')
     const isInOrder = record.offset > offsetBefore && record.offset <= header.lastOffset
     if (!isInOrder) throw new UnreadableBatch('records are not in order')
     offsetBefore = record.offset
@@ -127,22 +159,32 @@ interface Cursor {
   at: number
 }
 
-function readRecord(cursor: Cursor, header: BatchHeader): KafkaRecord {
+function readRecord(cursor: Cursor, header: BatchHeader, keepsHeaders: boolean): KafkaRecord {
   const endsAt = readVarint(cursor) + cursor.at
+  if (endsAt > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
   // Attributes of a record, of which there are none.
   cursor.at++
   const timestampDeltaMs = readVarint(cursor)
   const offset = header.baseOffset + BigInt(readVarint(cursor))
   const key = readBytes(cursor)
   const value = readBytes(cursor)
-  const headers: KafkaRecord['headers'] = []
-  for (let left = readVarint(cursor); left > 0; left--) {
-    headers.push([readBytes(cursor)?.toString() ?? '', readBytes(cursor)])
-  }
-  if (cursor.at !== endsAt) throw new UnreadableBatch('a record is not as long as it says')
+  const headers = keepsHeaders ? readHeaders(cursor, endsAt) : []
+  if (keepsHeaders ? cursor.at !== endsAt : cursor.at > endsAt)
+    throw new UnreadableBatch('a record is not as long as it says')
+  cursor.at = endsAt
   const timestampMs = header.hasAppendTime ? header.maxTimestampMs : header.baseTimestampMs + timestampDeltaMs
   const isTime = timestampMs >= 0 && timestampMs <= latestTimeMs
   return { offset, timestampMs: isTime ? timestampMs : undefined, key, value, headers }
+}
+
+function readHeaders(cursor: Cursor, endsAt: number): KafkaRecord['headers'] {
+  const count = readVarint(cursor)
+  if (count > mostHeaders || endsAt - cursor.at > mostHeadersBytes) {
+    throw new UnreadableBatch('a record has too many headers')
+  }
+  const headers: KafkaRecord['headers'] = []
+  for (let left = count; left > 0; left--) headers.push([readBytes(cursor)?.toString() ?? '', readBytes(cursor)])
+  return headers
 }
 
 function readBytes(cursor: Cursor): Buffer | null {

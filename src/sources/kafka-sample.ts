@@ -1,13 +1,14 @@
 // Some records of all partitions of all topics, for a probe: from where the source would begin, or the newest that are there.
 // What brokers hand out can unpack to far more than a sample needs: how much is kept is limited, and others have their turn.
-import { setImmediate } from 'node:timers/promises'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
 import { topicFailure, unreadableFailure } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
-import { byLeader, loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
+import { byLeader, type Led, loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
+import { makePace, makeTurnstile, type Pace } from './kafka-pace.ts'
 import { readRecords } from './kafka-records.ts'
+import { WireError } from './kafka-wire.ts'
 
 export interface SampleRecord {
   topic: string
@@ -26,7 +27,11 @@ interface Sampling {
   cluster: KafkaCluster
   signal: AbortSignal
   maxRecords: number
+  /** Of what is kept. */
   leftBytes: number
+  /** Of what is looked through for that. */
+  leftUnpackedBytes: number
+  pace: Pace
 }
 
 /** The broker has what is asked for, so it does not wait; unless nothing is left of what the offsets promise. */
@@ -34,6 +39,11 @@ const waitMs = 500
 const maxBytes = 4 * 1024 * 1024
 const maxPartitionBytes = 256 * 1024
 const largestSampleBytes = 32 * 1024 * 1024
+/** When it is used up, no further batch is unpacked: the last one can exceed it. */
+const mostUnpackedBytes = 64 * 1024 * 1024
+/** A sample need not be of the whole cluster. */
+const mostLeaders = 16
+const mostFetchesAtOnce = 3
 
 export async function readSample(
   cluster: KafkaCluster,
@@ -41,8 +51,15 @@ export async function readSample(
   partitions: TopicPartition[],
   maxRecords: number,
 ): Promise<SampleRecord[]> {
-  const sampling: Sampling = { cluster, signal, maxRecords, leftBytes: largestSampleBytes }
-  const ranges = await loadRanges(cluster, config.offset, partitions)
+  const sampling: Sampling = {
+    cluster,
+    signal,
+    maxRecords,
+    leftBytes: largestSampleBytes,
+    leftUnpackedBytes: mostUnpackedBytes,
+    pace: makePace(),
+  }
+  const ranges = await loadRanges(cluster, config.offset, ofFewLeaders(partitions))
   const filled = ranges.filter(({ offset, end }) => offset < end)
   await checkLeave(sampling, ranges, filled)
   if (config.offset?.strategy !== 'from_latest') {
@@ -56,6 +73,13 @@ export async function readSample(
   await fill(sampling, newest, () => true)
   const newestFirst = newest.map(({ found }) => found.toReversed())
   return inTurns(newestFirst, maxRecords).toReversed()
+}
+
+/** Leaders of the first partition of each topic come first. */
+function ofFewLeaders(partitions: TopicPartition[]): TopicPartition[] {
+  const leaders = byLeader(partitions.toSorted((a, b) => a.partition - b.partition)).slice(0, mostLeaders)
+  const chosen = new Set(leaders.flatMap(({ partitions: led }) => led))
+  return partitions.filter((partition) => chosen.has(partition))
 }
 
 async function loadRanges(
@@ -101,7 +125,7 @@ async function checkLeave(sampling: Sampling, ranges: SampledPartition[], filled
 /** Reads on as long as more is wanted, something is left, and something comes. */
 async function fill(sampling: Sampling, partitions: SampledPartition[], isWanted: () => boolean): Promise<void> {
   let unread = partitions
-  while (unread.length > 0 && isWanted() && sampling.leftBytes > 0) {
+  while (unread.length > 0 && isWanted() && sampling.leftBytes > 0 && sampling.leftUnpackedBytes > 0) {
     const before = unread.map(({ offset }) => offset)
     await fetchOnce(sampling, unread, waitMs)
     if (unread.every(({ offset }, index) => offset === before[index])) return
@@ -114,32 +138,47 @@ async function fill(sampling: Sampling, partitions: SampledPartition[], isWanted
 async function fetchOnce(sampling: Sampling, partitions: SampledPartition[], mostWaitMs: number): Promise<void> {
   const byName = new Map(partitions.map((partition) => [partitionName(partition), partition]))
   const limits = { waitMs: mostWaitMs, maxBytes, maxPartitionBytes }
-  await Promise.all(
-    byLeader(partitions).map(async ({ leader, partitions: led }) => {
-      const broker = await sampling.cluster.connectionTo(leader)
-      for (const fetched of await fetchRecords(broker, led, limits)) {
-        const partition = byName.get(partitionName(fetched))
-        if (!partition) continue
-        if (fetched.errorCode !== 0) throw topicFailure(fetched.errorCode, partition.topic, 'read')
-        takeRecords(sampling, partition, fetched)
-        await setImmediate(undefined, { signal: sampling.signal }).catch(() => undefined)
-        if (sampling.signal.aborted) return
-      }
-    }),
-  )
+  const fetchLed = async ({ leader, partitions: led }: Led<SampledPartition>): Promise<void> => {
+    const broker = await sampling.cluster.connectionTo(leader)
+    for (const fetched of await fetchRecords(broker, led, limits)) {
+      const partition = byName.get(partitionName(fetched))
+      if (!partition) continue
+      if (fetched.errorCode !== 0) throw topicFailure(fetched.errorCode, partition.topic, 'read')
+      await takeRecords(sampling, partition, fetched)
+    }
+  }
+  const inTurn = makeTurnstile(mostFetchesAtOnce)
+  await Promise.all(byLeader(partitions).map((ofLeader) => inTurn(() => fetchLed(ofLeader))))
 }
 
-function takeRecords(sampling: Sampling, sampled: SampledPartition, { bytes, aborted }: FetchedPartition): void {
+async function takeRecords(
+  sampling: Sampling,
+  sampled: SampledPartition,
+  { bytes, aborted }: FetchedPartition,
+): Promise<void> {
   const { topic, partition, found } = sampled
+  const { pace, signal } = sampling
+  let batchBytes = 0
+  /** A batch that is unpacked already is read to its end. */
+  const isEnough = (): boolean =>
+    found.length >= sampling.maxRecords ||
+    sampling.leftBytes <= 0 ||
+    (batchBytes === 0 && sampling.leftUnpackedBytes <= 0)
+  if (isEnough()) return
   try {
-    for (const { record, nextOffset } of readRecords(bytes, sampled.offset, aborted)) {
-      if (found.length >= sampling.maxRecords || sampling.leftBytes <= 0) return
+    for (const { record, nextOffset, unpackedBytes } of readRecords(bytes, sampled.offset, aborted, 'skip')) {
+      if (batchBytes === 0) sampling.leftUnpackedBytes -= unpackedBytes
+      batchBytes = unpackedBytes
       sampled.offset = nextOffset
       // A record without a value says that its key is deleted: there is nothing in it to decode.
-      if (!record?.value) continue
-      // A copy, which does not keep the whole batch in memory.
-      found.push({ topic, partition, offset: record.offset, value: Buffer.from(record.value) })
-      sampling.leftBytes -= record.value.length
+      if (record?.value) {
+        // A copy, which does not keep the whole batch in memory.
+        found.push({ topic, partition, offset: record.offset, value: Buffer.from(record.value) })
+        sampling.leftBytes -= record.value.length
+      }
+      if (isEnough()) return
+      if (pace.isDue()) await pace.rest()
+      if (signal.aborted) throw new WireError('timed out')
     }
   } catch (error) {
     throw error instanceof UnreadableBatch ? unreadableFailure(topic, partition, sampled.offset) : error

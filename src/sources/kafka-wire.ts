@@ -28,13 +28,17 @@ export interface Wire {
 }
 
 const answerTimeoutMs = 10_000
+const fetchKey = 1
 /** One batch of records can be as large as the topic allows; a length beyond this is another protocol's text. */
-const largestAnswerBytes = 64 * 1024 * 1024
+const largestFetchBytes = 64 * 1024 * 1024
+/** All else is names and numbers, which take far more memory when they are read. */
+const largestAnswerBytes = 4 * 1024 * 1024
 const clientId = Buffer.from('penstock')
 
 type Send = Connection['send']
 
 interface Pending {
+  apiKey: number
   read(answer: Buffer): void
   fail(error: Error): void
 }
@@ -67,7 +71,7 @@ export function openWire(socket: Socket, signal: AbortSignal): Wire {
     Promise.resolve(createPayload()).then(
       (payload) => {
         if (failure) return
-        pending.set(id, { read, fail: callback })
+        pending.set(id, { apiKey, read, fail: callback })
         socket.write(frame(apiKey, apiVersion, id, hasRequestTags, payload.buffer))
       },
       (error: Error) => callback(error),
@@ -89,11 +93,14 @@ export function openWire(socket: Socket, signal: AbortSignal): Wire {
     }
   }
 
+  const mostBytes = (): number =>
+    [...pending.values()].some(({ apiKey }) => apiKey === fetchKey) ? largestFetchBytes : largestAnswerBytes
+
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 30_000)
   socket.on(
     'data',
-    splitFrames(takeAnswer, () => end(new WireError('garbled'))),
+    splitFrames(takeAnswer, mostBytes, () => end(new WireError('garbled'))),
   )
   socket.on('error', (error: NodeJS.ErrnoException) => end(new WireError('closed', error.code)))
   socket.on('close', () => end(new WireError('closed')))
@@ -138,7 +145,11 @@ function frame(apiKey: number, apiVersion: number, id: number, hasTags: boolean,
 }
 
 /** Puts pieces of a stream together to answers, each without its length. */
-function splitFrames(take: (answer: Buffer) => void, garbled: () => void): (chunk: Buffer) => void {
+function splitFrames(
+  take: (answer: Buffer) => void,
+  mostBytes: () => number,
+  garbled: () => void,
+): (chunk: Buffer) => void {
   let chunks: Buffer[] = []
   let sizeBytes = 0
   let neededBytes = 4
@@ -150,7 +161,7 @@ function splitFrames(take: (answer: Buffer) => void, garbled: () => void): (chun
     neededBytes = 4
     while (bytes.length >= 4) {
       const lengthBytes = bytes.readInt32BE(0)
-      if (lengthBytes < 4 || lengthBytes > largestAnswerBytes) return garbled()
+      if (lengthBytes < 4 || lengthBytes > mostBytes()) return garbled()
       neededBytes = 4 + lengthBytes
       if (bytes.length < neededBytes) break
       take(bytes.subarray(4, neededBytes))

@@ -32,7 +32,7 @@ export function makeKinesisSource(
         begin('read')
         const records = await sampleStream(kinesis, shards, config, options)
         begin('decode')
-        return { samples: [await decode(config, records)] }
+        return { samples: [await decode(config, records, options.maxRecords)] }
       } finally {
         kinesis.close()
       }
@@ -42,7 +42,11 @@ export function makeKinesisSource(
   }
 }
 
-async function decode({ format, streamName }: KinesisSource, records: SampledRecord[]): Promise<Sample> {
+async function decode(
+  { format, streamName }: KinesisSource,
+  records: SampledRecord[],
+  maxRows: number,
+): Promise<Sample> {
   if (format === 'AvroConfluent') {
     throw new ProbeFailure({
       step: 'decode',
@@ -59,7 +63,7 @@ async function decode({ format, streamName }: KinesisSource, records: SampledRec
     return value
   })
   try {
-    return await toSample(await decodeRecords(format, values, undefined))
+    return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))
   } catch (error) {
     if (!(error instanceof Undecodable)) throw error
     throw undecodable(`records of the stream "${streamName}" are not ${format}: ${error.reason}`)

@@ -18,7 +18,7 @@ const smallBytes = 256 * 1024
 
 export interface Sampling {
   store: ObjectStore
-  decoding: Omit<ObjectDecoding, 'maxRows'>
+  decoding: Omit<ObjectDecoding, 'maxRows' | 'signal'>
   maxRecords: number
   signal: AbortSignal
   begin(step: ProbeStep): void
@@ -64,9 +64,9 @@ async function readAhead(object: StoredObject, { store, decoding, signal }: Samp
   }
 }
 
-async function decode(bytes: ObjectBytes, { decoding }: Sampling, maxRows: number): Promise<Decoded> {
+async function decode(bytes: ObjectBytes, { decoding, signal }: Sampling, maxRows: number): Promise<Decoded> {
   try {
-    return await decodeObject(bytes, { ...decoding, maxRows })
+    return await decodeObject(bytes, { ...decoding, maxRows, signal })
   } catch (error) {
     if (!(error instanceof Undecodable)) throw error
     const isOfCompression = await isWronglyCompressed(bytes, decoding)

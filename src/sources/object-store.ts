@@ -16,6 +16,9 @@ export interface ObjectPage {
   isLast: boolean
 }
 
+/** A store that gives more pages without an object in a row has no end. */
+export const maxEmptyPages = 1_000
+
 export interface ObjectStore {
   /** The next objects, up to 1,000, whose keys begin with `prefix` and come after `after`, in the order of their keys. */
   list(prefix: string, after: string | undefined, signal: AbortSignal): Promise<ObjectPage>

@@ -14,6 +14,7 @@ import {
 import { compressors as libraryCompressors } from 'hyparquet-compressors'
 import { compressionOf, decompress } from './compression.ts'
 import { type Compression, type Decoded, excerptOf, type ObjectBytes, Undecodable } from './decode.ts'
+import { cutRow, sampleBudgetOf } from './parquet-cut.ts'
 import {
   arrayBufferOf,
   type ChunkPlace,
@@ -54,6 +55,8 @@ export async function firstRows(object: ObjectBytes, compression: Compression, m
   const metadata = await readFooter(read, sizeBytes)
   const schema = schemaOf(metadata)
   const columns = schema.children.map((column) => ({ name: column.element.name, column, reading: readingOf(column) }))
+  const fields = schema.children.map(fieldOf)
+  const budget = sampleBudgetOf(fields)
   const rows: Row[] = []
   const groups = metadata.row_groups.filter(({ num_rows }) => num_rows > 0)
   for (const group of groups.slice(0, maxRowGroups)) {
@@ -66,11 +69,18 @@ export async function firstRows(object: ObjectBytes, compression: Compression, m
     )
     const complete = values.reduce((least, { length }) => Math.min(least, length), wanted)
     for (let index = 0; index < complete; index++) {
-      rows.push(Object.fromEntries(columns.map(({ name }, place) => [name, values[place]?.[index] ?? null])))
+      const row = cutRow(
+        columns.map(({ name }, place) => [name, values[place]?.[index] ?? null]),
+        budget,
+      )
+      if (!row && rows.length === 0)
+        throw new Undecodable('the first row of the Parquet object is more than a sample may hold')
+      if (!row) return { rows, fields }
+      rows.push(row)
     }
     if (complete < wanted) break
   }
-  return { rows, fields: schema.children.map(fieldOf) }
+  return { rows, fields }
 }
 
 /** The Parquet object itself, without what was compressed around it. */

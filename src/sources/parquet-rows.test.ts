@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { parquetMetadata } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { type ColumnSource, parquetWriteBuffer } from 'hyparquet-writer'
-import { type ObjectBytes, Undecodable } from './decode.ts'
+import { decodeObject, type ObjectBytes, Undecodable } from './decode.ts'
+import { sampleBudgetOf } from './parquet-cut.ts'
 import { firstRows } from './parquet-decode.ts'
 import { decodeParquet } from './parquet-rows.ts'
 
@@ -26,15 +27,17 @@ function objectOf(bytes: Uint8Array, key = 'a.parquet'): ObjectBytes & { readByt
   }
 }
 
-async function reasonOf(decoding: Promise<unknown>): Promise<string> {
+async function reasonOf(result: Promise<unknown>): Promise<string> {
   try {
-    await decoding
+    await result
   } catch (error) {
     assert.ok(error instanceof Undecodable, String((error as Error).stack))
     return error.reason
   }
   return assert.fail('nothing was refused')
 }
+
+const decoding = { compression: 'auto', signal: new AbortController().signal } as const
 
 const root = (count: number) => ({ name: 'root', num_children: count })
 const three = [1, 2, 3]
@@ -93,7 +96,7 @@ describe('a Parquet object', () => {
         ],
       },
     )
-    const { rows, fields } = await decodeParquet(objectOf(bytes), 'auto', 100)
+    const { rows, fields } = await decodeParquet(objectOf(bytes), { ...decoding, maxRows: 100 })
     assert.deepEqual(
       fields?.map(({ name, type, isOptional }) => `${name} ${type}${isOptional ? '?' : ''}`),
       [
@@ -240,14 +243,14 @@ describe('a Parquet object', () => {
         'the footer of the Parquet object cannot be read',
       ],
     ] as const) {
-      assert.equal(await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10)), reason)
+      assert.equal(await reasonOf(decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 })), reason)
     }
   })
 
   it('that cannot be fetched fails with what the store says', async () => {
     const failure = new Error('no connection')
     const object = { ...objectOf(Buffer.from('PAR1')), read: async () => Promise.reject(failure) }
-    await assert.rejects(decodeParquet(object, 'auto', 10), (error) => error === failure)
+    await assert.rejects(decodeParquet(object, { ...decoding, maxRows: 10 }), (error) => error === failure)
   })
 })
 
@@ -275,15 +278,38 @@ describe('a Parquet object that is hostile', () => {
   it('and fills the memory is refused', async () => {
     // One value, more than a billion times.
     const bytes = withValues(3, 0xfe, 0xff, 0xff, 0xff, 0x0f, 1)
-    const reason = await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10, { silenceMs: 60_000 }))
+    const reason = await reasonOf(decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 }, { silenceMs: 60_000 }))
     assert.equal(reason, 'the Parquet object takes too much memory to decode')
   })
 
   it('and never ends is refused', async () => {
     // So many values that their number is negative, of no bits each.
     const bytes = withValues(0, 0xff, 0xff, 0xff, 0xff, 0x0f)
-    const reason = await reasonOf(decodeParquet(objectOf(bytes), 'auto', 10, { silenceMs: 2000 }))
+    const reason = await reasonOf(decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 }, { silenceMs: 2000 }))
     assert.equal(reason, 'the Parquet object takes too long to decode')
+  })
+
+  it('and never ends is given up as soon as nobody waits for it', async () => {
+    const bytes = withValues(0, 0xff, 0xff, 0xff, 0xff, 0x0f)
+    const waiting = new AbortController()
+    const reason = new Error('nobody waits')
+    const object = objectOf(bytes)
+    const startedAtMs = performance.now()
+    const decoded = decodeObject(
+      {
+        ...object,
+        read: async (start, end) => {
+          setTimeout(() => waiting.abort(reason), 300)
+          return object.read(start, end)
+        },
+      },
+      { format: 'Parquet', compression: 'auto', maxRows: 10, signal: waiting.signal },
+    )
+    await assert.rejects(decoded, (error) => error === reason)
+    // Before its silence is noticed.
+    assert.ok(performance.now() - startedAtMs < 8000)
+    const again = decodeParquet(object, { ...decoding, maxRows: 10, signal: waiting.signal })
+    await assert.rejects(again, (error) => error === reason)
   })
 
   it('in its footer is refused or read, and nothing else', async () => {
@@ -314,6 +340,65 @@ describe('a Parquet object that is hostile', () => {
     const before = process.memoryUsage().rss
     assert.match(await reasonOf(firstRows(objectOf(bytes), 'auto', 10)), /footer of the Parquet object cannot be read/)
     assert.ok(process.memoryUsage().rss - before < 100 * 1024 * 1024)
+  })
+})
+
+describe('a Parquet object that holds too much', () => {
+  const sizeOf = (value: unknown): number => JSON.stringify(value).length
+
+  it('has long texts, bytes and lists cut', async () => {
+    const text = `${'x'.repeat(16 * 1024 - 1)}\u{1f600}${'x'.repeat(1000)}`
+    const bytes = write([
+      { name: 'text', data: [text], type: 'STRING' },
+      { name: 'bytes', data: [new Uint8Array(20_000).fill(0xff)], type: 'BYTE_ARRAY' },
+      { name: 'list', data: [Array.from({ length: 3000 }, (_, index) => `${index}`)] },
+    ])
+    const { rows } = await decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 })
+    const row = rows[0] as { text: string; bytes: Uint8Array; list: string[] }
+    assert.equal(row.text, 'x'.repeat(16 * 1024 - 1))
+    assert.equal(row.bytes.length, 16 * 1024)
+    assert.equal(row.list.length, 1000)
+    assert.equal(row.list[999], '999')
+  })
+
+  it('has fewer rows, since each of them has what the object has once', async () => {
+    const text = 'x'.repeat(16 * 1024)
+    const data = Array.from({ length: 100 }, () => text)
+    const names = Array.from({ length: 40 }, (_, index) => `c${index}`)
+    const bytes = write(
+      names.map((name) => ({ name, data, type: 'STRING' })),
+      { codec: 'SNAPPY' },
+    )
+    const { rows, fields } = await decodeParquet(objectOf(bytes), { ...decoding, maxRows: 100 })
+    assert.equal(fields?.length, 40)
+    assert.ok(rows.length > 10 && rows.length < 100, `${rows.length}`)
+    assert.ok(sizeOf(rows) < 17 * 1024 * 1024)
+  })
+
+  it('has fewer rows when the names of its columns are long', async () => {
+    const name = 'x'.repeat(1024 * 1024)
+    const bytes = write([{ name, data: Array.from({ length: 100 }, () => 1), type: 'INT32' }])
+    assert.equal((await firstRows(objectOf(bytes), 'auto', 100)).rows.length, 14)
+  })
+
+  it('is refused when it has more in its first row or its schema than a sample may have', async () => {
+    const map = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${index}`.repeat(1_000_000), 1]))
+    const schema = [
+      root(1),
+      { name: 'm', num_children: 1, converted_type: 'MAP', repetition_type: 'OPTIONAL' },
+      { name: 'key_value', num_children: 2, repetition_type: 'REPEATED' },
+      { name: 'key', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'REQUIRED' },
+      { name: 'value', type: 'INT32', repetition_type: 'OPTIONAL' },
+    ] as const
+    const ofMap = write([{ name: 'm', data: [map] }], { schema: [...schema] })
+    assert.equal(
+      await reasonOf(firstRows(objectOf(ofMap), 'auto', 10)),
+      'the first row of the Parquet object is more than a sample may hold',
+    )
+    assert.throws(
+      () => sampleBudgetOf([{ name: 'x'.repeat(17 * 1024 * 1024), type: 'Int8', isOptional: false }]),
+      new Undecodable('the schema of the Parquet object is more than a sample may hold'),
+    )
   })
 })
 

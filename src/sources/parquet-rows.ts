@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { type Compression, type Decoded, type ObjectBytes, Undecodable } from './decode.ts'
+import { type Compression, type Decoded, type ObjectBytes, type ObjectDecoding, Undecodable } from './decode.ts'
 
 interface Task {
   key: string
@@ -27,12 +27,13 @@ const maxSilenceMs = 10_000
 const maxLifeMs = 120_000
 const maxHeapMebibytes = 512
 
+/** Rejects with Undecodable, with what `read` rejects with, or with the reason of the signal. */
 export async function decodeParquet(
   object: ObjectBytes,
-  compression: Compression,
-  maxRows: number,
+  { compression, maxRows, signal }: Pick<ObjectDecoding, 'compression' | 'maxRows' | 'signal'>,
   { silenceMs = maxSilenceMs } = {},
 ): Promise<Decoded> {
+  signal.throwIfAborted()
   const { key, sizeBytes } = object
   const decoder = fork(fileURLToPath(import.meta.url), {
     execArgv: [`--max-old-space-size=${maxHeapMebibytes}`],
@@ -42,7 +43,7 @@ export async function decodeParquet(
   })
   const ended = once(decoder, 'close').catch(() => undefined)
   try {
-    return await serve(decoder, object, { task: { key, sizeBytes, compression, maxRows }, silenceMs })
+    return await serve(decoder, object, { task: { key, sizeBytes, compression, maxRows }, silenceMs, signal })
   } finally {
     decoder.kill('SIGKILL')
     await ended
@@ -52,11 +53,12 @@ export async function decodeParquet(
 async function serve(
   decoder: ChildProcess,
   object: ObjectBytes,
-  { task, silenceMs }: { task: Task; silenceMs: number },
+  { task, silenceMs, signal }: { task: Task; silenceMs: number; signal: AbortSignal },
 ): Promise<Decoded> {
   const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
   // It may end at any moment, and its end is told by the event.
   const send = (message: ToDecoder): void => void decoder.send(message, () => undefined)
+  const stop = (): void => reject(signal.reason)
   const giveUp = (): void => reject(new Undecodable('the Parquet object takes too long to decode'))
   let silence = setTimeout(giveUp, silenceMs)
   let reads = 0
@@ -74,10 +76,12 @@ async function serve(
   })
   decoder.on('error', reject)
   decoder.on('exit', () => reject(new Undecodable('the Parquet object takes too much memory to decode')))
+  signal.addEventListener('abort', stop)
   send({ task })
   try {
     return await promise
   } finally {
+    signal.removeEventListener('abort', stop)
     reads = Number.POSITIVE_INFINITY
     clearTimeout(silence)
   }

@@ -1,9 +1,8 @@
-// What the catalogues of PostgreSQL say about the server, the mapped tables and their columns. Only questions; what the answers
+// What the catalogues of PostgreSQL say about the server and the mapped tables. Only questions; what the answers
 // mean for a pipe is judged elsewhere. For PostgreSQL 12 and newer.
 import type { TableMapping } from '../pipes/table-mappings.ts'
 import { isNumber, isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-answer.ts'
 import type { PostgresSession } from './postgres-connection.ts'
-import type { PostgresType } from './postgres-types.ts'
 import { NotPostgres } from './postgres-wire.ts'
 import type { SampledTable } from './source.ts'
 
@@ -252,126 +251,4 @@ export function listTables(session: PostgresSession, isFollowed: boolean, limit:
     ORDER BY schema.nspname, "table".relname LIMIT $2`,
     [isFollowed, limit],
   )
-}
-
-export interface FoundColumn {
-  name: string
-  type: PostgresType
-  isNotNull: boolean
-  /** Computed by PostgreSQL, which does not replicate it. */
-  isGenerated: boolean
-  mayRead: boolean
-}
-
-interface ColumnRow extends Omit<FoundColumn, 'type'> {
-  tableId: string
-  typeId: string
-  modifier: number
-}
-
-const columnShape: Shape<ColumnRow> = {
-  tableId: isText,
-  name: isText,
-  typeId: isText,
-  modifier: isNumber,
-  isNotNull: isTruth,
-  isGenerated: isTruth,
-  mayRead: isTruth,
-}
-
-/** The columns of each table, in their order, by the id of the table. */
-export async function listColumns(session: PostgresSession, tableIds: string[]): Promise<Map<string, FoundColumn[]>> {
-  const rows = await queryRows(
-    session,
-    columnShape,
-    `SELECT
-      attrelid::text AS "tableId",
-      attname::text AS name,
-      atttypid::text AS "typeId",
-      atttypmod AS modifier,
-      attnotnull AS "isNotNull",
-      attgenerated <> '' AS "isGenerated",
-      has_column_privilege(attrelid, attnum, 'SELECT') AS "mayRead"
-    FROM pg_attribute
-    WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND NOT attisdropped
-    ORDER BY attrelid, attnum`,
-    [tableIds],
-  )
-  const types = await loadTypes(session, [...new Set(rows.map(({ typeId }) => typeId))])
-  const columns = new Map<string, FoundColumn[]>(tableIds.map((id) => [id, []]))
-  for (const { tableId, typeId, modifier, isNotNull, ...column } of rows) {
-    // First: it ends where types are made of one another in a circle.
-    const type = typeOf(types, typeId, modifier)
-    columns.get(tableId)?.push({ ...column, isNotNull: isNotNull || forbidsNull(types, typeId), type })
-  }
-  return columns
-}
-
-interface TypeRow {
-  id: string
-  name: string
-  isBuiltIn: boolean
-  /** What a domain is made of; 0 of all others. */
-  baseId: string
-  baseModifier: number
-  isNotNull: boolean
-  /** 0 of all that are not arrays. */
-  elementId: string
-}
-
-const typeShape: Shape<TypeRow> = {
-  id: isText,
-  name: isText,
-  isBuiltIn: isTruth,
-  baseId: isText,
-  baseModifier: isNumber,
-  isNotNull: isTruth,
-  elementId: isText,
-}
-
-/** The types, and all that they are made of. */
-async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<string, TypeRow>> {
-  const rows = await queryRows(
-    session,
-    typeShape,
-    `WITH RECURSIVE used(id) AS (
-      SELECT unnest($1::oid[])
-      UNION
-      SELECT CASE type.typtype WHEN 'd' THEN type.typbasetype ELSE type.typelem END
-      FROM used JOIN pg_type type ON type.oid = used.id
-      WHERE type.typtype = 'd' OR type.typcategory = 'A'
-    )
-    SELECT
-      type.oid::text AS id,
-      type.typname::text AS name,
-      type.typnamespace = 'pg_catalog'::regnamespace AS "isBuiltIn",
-      type.typbasetype::text AS "baseId",
-      type.typtypmod AS "baseModifier",
-      type.typnotnull AS "isNotNull",
-      CASE WHEN type.typcategory = 'A' AND type.typtype = 'b' AND type.typname NOT IN ('int2vector', 'oidvector')
-        THEN type.typelem ELSE 0 END::text AS "elementId"
-    FROM used JOIN pg_type type ON type.oid = used.id`,
-    [ids],
-  )
-  return new Map(rows.map((row) => [row.id, row]))
-}
-
-/** Domains over domains; what is deeper goes in a circle. */
-const deepestType = 64
-
-function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth = 0): PostgresType {
-  if (depth > deepestType) throw new NotPostgres()
-  const type = types.get(id)
-  if (!type) return { name: 'unknown', isBuiltIn: true, modifier: -1 }
-  const { name, isBuiltIn, baseId, baseModifier, elementId } = type
-  if (baseId !== '0') return typeOf(types, baseId, baseModifier, depth + 1)
-  const own = { name, isBuiltIn, modifier }
-  if (elementId === '0') return own
-  const { elements: nested, ...elements } = typeOf(types, elementId, modifier, depth + 1)
-  return { ...own, elements: nested ? { ...elements, isBuiltIn: false } : elements }
-}
-
-function forbidsNull(types: Map<string, TypeRow>, id: string): boolean {
-  const type = types.get(id)
-  return type !== undefined && (type.isNotNull || forbidsNull(types, type.baseId))
 }

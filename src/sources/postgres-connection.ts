@@ -62,16 +62,22 @@ export async function openSession(
     const socket = hasTls ? await secure(plain, host, trustWith(caCertificates)) : plain
     begin('authenticate')
     if (login.username === '' || login.password === '') throw new LoginMissing()
-    const client = await signIn(socket, login)
+    const signedIn = await signIn(socket, login)
     begin('describe')
-    return await startSession(client, socket)
+    return await startSession(signedIn, socket)
   } catch (error) {
     plain.destroy()
     throw error
   }
 }
 
-async function signIn(socket: Socket, login: Login): Promise<pg.Client> {
+interface SignedIn {
+  client: pg.Client
+  /** What has ended the connection, also when nothing was asked at that time. */
+  ended: { error?: unknown }
+}
+
+async function signIn(socket: Socket, login: Login): Promise<SignedIn> {
   const { username: user, password, ...place } = login
   const client = new pg.Client({
     ...place,
@@ -87,25 +93,23 @@ async function signIn(socket: Socket, login: Login): Promise<pg.Client> {
   Object.assign(client, {
     getStartupConf: () => ({ user, database: login.database, application_name: 'penstock' }),
   })
-  // Told by the query that it ends, or by the next one.
-  client.on('error', () => undefined)
+  const ended: SignedIn['ended'] = {}
+  client.on('error', (error) => {
+    ended.error ??= error
+  })
   await client.connect()
-  return client
+  return { client, ended }
 }
 
-async function startSession(client: pg.Client, socket: Socket): Promise<PostgresSession> {
-  let lost: unknown
-  client.on('error', (error) => {
-    lost ??= error
-  })
-  const query = async (config: string | pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
+async function startSession({ client, ended }: SignedIn, socket: Socket): Promise<PostgresSession> {
+  const query = async (config: pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
     try {
       return await client.query(config)
     } catch (error) {
-      throw lost ?? error
+      throw ended.error ?? error
     }
   }
-  await query(beginSession).catch((error: { code?: unknown }) => {
+  await query({ text: beginSession, types: plainTypes }).catch((error: { code?: unknown }) => {
     throw error.code === '42501' ? new SettingRefused() : error
   })
   return {
@@ -128,7 +132,7 @@ function rowsOf<Row>(result: unknown): Row[] {
   return rows
 }
 
-const plainTypes = { getTypeParser: () => (value: string) => value }
+const plainTypes = { getTypeParser: () => String }
 
 /** What a server says of the type of a value need not be true of it. */
 const carefulTypes = {

@@ -2,7 +2,7 @@
 // left empty where half of them would mean nothing.
 import pg from 'pg'
 import type { PostgresSource } from '../pipes/postgres-source.ts'
-import type { FoundColumn } from './postgres-catalogue.ts'
+import type { FoundColumn } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { destinationType, hasDimensions, parseValue } from './postgres-types.ts'

@@ -4,6 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import { probe } from '../../test/sources/conformance.ts'
 import { queryAt } from '../../test/sources/postgres-embedded.ts'
 import { mapping, sourceOf } from '../../test/sources/postgres-world.ts'
+import { listColumns } from './postgres-columns.ts'
+import type { PostgresSession } from './postgres-connection.ts'
 import type { Row, SourceField } from './source.ts'
 
 const url = process.env.PENSTOCK_TEST_POSTGRES!
@@ -215,5 +217,35 @@ describe('the types of PostgreSQL', () => {
     await queryAt(url, 'INSERT INTO "__proto__" VALUES (7)', database)
     const sample = await probeTable(false, '__proto__')
     assert.deepEqual(Object.entries(sample.rows[0]!), [['__proto__', 7]])
+  })
+})
+
+describe('types that a server makes up', () => {
+  it('are not followed in a circle', async () => {
+    const column = {
+      tableId: '1',
+      name: 'a',
+      typeId: '2',
+      modifier: -1,
+      isNotNull: false,
+      isGenerated: false,
+      mayRead: true,
+    }
+    const type = {
+      id: '2',
+      name: 'd',
+      isBuiltIn: false,
+      baseId: '2',
+      baseModifier: -1,
+      isNotNull: false,
+      elementId: '0',
+    }
+    const answers: object[][] = [[column], [type]]
+    const session: PostgresSession = {
+      query: async <Row>() => (answers.shift() ?? []) as Row[],
+      queryTexts: () => assert.fail('nothing is read'),
+      close: async () => undefined,
+    }
+    await assert.rejects(listColumns(session, ['1']), { name: 'NotPostgres' })
   })
 })

@@ -103,9 +103,76 @@ describe('what answers in place of PostgreSQL', () => {
     await fails(signingIn(message('D', 'more', 0x7fffffff)), 'authenticate', 'protocol_mismatch')
   })
 
+  const ready = message('Z', 'T')
+  /** Lets anyone in, and then answers each question with the next of these. */
+  const letsIn = (...bytes: Buffer[]) => signingIn(Buffer.concat([signInRequest(0), ready]), ...bytes)
+  const begun = Buffer.concat([message('C', 'BEGIN\0'), ready])
+  const rowOf = (...values: string[]): Buffer => {
+    const counted = values.map((value) => {
+      const length = Buffer.alloc(4)
+      length.writeInt32BE(value.length)
+      return Buffer.concat([length, Buffer.from(value)])
+    })
+    return message('D', Buffer.concat([Buffer.from([0, values.length]), ...counted]))
+  }
+  const columnsOf = (columns: Record<string, number>): Buffer => {
+    const described = Object.entries(columns).map(([name, type]) => {
+      const rest = Buffer.alloc(18)
+      rest.writeInt32BE(type, 6)
+      return Buffer.concat([Buffer.from(`${name}\0`), rest])
+    })
+    return message('T', Buffer.concat([Buffer.from([0, described.length]), ...described]))
+  }
+  const answer = (...messages: Buffer[]): Buffer =>
+    Buffer.concat([message('1', ''), message('2', ''), ...messages, message('C', 'SELECT 1\0'), ready])
+
+  it('refuses the session after it has let us in', async () => {
+    const error = (state: string) => Buffer.concat([message('E', `SERROR\0C${state}\0Mhunter2\0\0`), message('Z', 'E')])
+    const denied = await fails(letsIn(error('42501')), 'describe', 'permission_missing')
+    assert.match(denied.reason, /does not let the user begin a read-only transaction/)
+    const unknown = await fails(letsIn(error('42704')), 'describe', 'source_failed')
+    assert.match(unknown.reason, /the error 42704$/)
+  })
+
+  it('answers with other rows than it was asked for', async () => {
+    const [integer, text, json] = [23, 25, 3802]
+    for (const rows of [
+      answer(columnsOf({ version: integer })),
+      answer(columnsOf({ version: integer }), rowOf('170000')),
+      answer(columnsOf({ version: text }), rowOf('170000')),
+      answer(columnsOf({ version: json }), rowOf('{')),
+      answer(columnsOf({ version: integer }), rowOf('170000', 'more')),
+      answer(rowOf('170000')),
+      Buffer.concat([answer(), answer()]),
+      Buffer.concat([signInRequest(11), ready]),
+      Buffer.concat([signInRequest(0), ready]),
+    ]) {
+      await fails(letsIn(begun, rows), 'describe', 'protocol_mismatch')
+    }
+  })
+
+  it('answers what nobody asked', async () => {
+    await fails(letsIn(Buffer.concat([begun, rowOf()])), 'describe', 'protocol_mismatch')
+    await fails(letsIn(Buffer.concat([begun, columnsOf({})])), 'describe', 'protocol_mismatch')
+    await fails(signingIn(Buffer.concat([signInRequest(0), ready, rowOf()])), 'describe', 'protocol_mismatch')
+    await fails(signingIn(signInRequest(11)), 'authenticate', 'protocol_mismatch')
+  })
+
+  it('sends rows without end', async () => {
+    const flood = (row: Buffer, count: number) => Buffer.concat(Array.from({ length: count }, () => row))
+    const empty = answer(columnsOf({}), flood(rowOf(), 210_000))
+    const failure = await fails(letsIn(begun, empty), 'describe', 'protocol_mismatch')
+    assert.match(failure.reason, /sends more than a probe reads$/)
+    const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
+    const wide = columnsOf(Object.fromEntries(names.map((name) => [name, 25])))
+    const row = rowOf(...names.map(() => ''))
+    const { reason } = await fails(letsIn(begun, answer(wide, flood(row, 8_000))), 'describe', 'protocol_mismatch')
+    assert.match(reason, /sends more than a probe reads$/)
+  })
+
   it('never stops talking', async () => {
     const chatter = message('N', Buffer.concat([Buffer.alloc(1_000_000, 'M'), Buffer.from('\0\0')]))
-    const flood = Buffer.concat(Array.from({ length: 140 }, () => chatter))
+    const flood = Buffer.concat(Array.from({ length: 40 }, () => chatter))
     await fails(signingIn(flood), 'authenticate', 'protocol_mismatch', { timeoutMs: 10_000 })
   })
 })

@@ -69,6 +69,8 @@ const headerBytes = 5
 const maxReceivedBytes = 32 * 1024 * 1024
 /** A thousand tables with their columns are less. Each message costs memory, however short it is. */
 const maxMessages = 200_000
+/** Of all rows. Those of a catalogue have ten at most. */
+const maxValues = 1_500_000
 
 /** What `pg` uses of a socket. It is connected already: `connect` does nothing but say so. */
 export class MessageStream extends EventEmitter {
@@ -78,6 +80,10 @@ export class MessageStream extends EventEmitter {
   #neededBytes = headerBytes
   #receivedBytes = 0
   #messages = 0
+  #values = 0
+  #columns = 0
+  #hasSignedIn = false
+  #signInStep = 0
 
   constructor(socket: Socket) {
     super()
@@ -139,24 +145,42 @@ export class MessageStream extends EventEmitter {
       if (rest.length < this.#neededBytes) break
       const message = rest.subarray(0, this.#neededBytes)
       rest = rest.subarray(this.#neededBytes)
-      if (++this.#messages > maxMessages) throw new TooMuch()
-      checkMessage(message)
+      this.#check(message)
       this.emit('data', message)
     }
     this.#pending = [rest]
     this.#pendingBytes = rest.length
   }
+
+  #check(message: Buffer): void {
+    const letter = String.fromCharCode(message[0]!)
+    const body = message.subarray(headerBytes)
+    if (letter === 'T') this.#columns = body.readUInt16BE(0)
+    if (letter === 'D') this.#countValues(body.readUInt16BE(0))
+    if (++this.#messages > maxMessages || this.#values > maxValues) throw new TooMuch()
+    if (letter === 'R') this.#checkSignIn(body.readInt32BE(0))
+    if (letter === 'Z') this.#hasSignedIn = true
+    // Errors and notices: fields that each end with a zero, and a zero in place of the next field.
+    if ((letter === 'E' || letter === 'N') && !endsFields(body)) throw new NotPostgres()
+  }
+
+  #countValues(count: number): void {
+    if (count !== this.#columns) throw new NotPostgres()
+    this.#values += count
+  }
+
+  #checkSignIn(step: number): void {
+    if (this.#hasSignedIn) throw new NotPostgres()
+    if (!passwordSteps.includes(step)) throw new OtherSignIn()
+    // Each of these goes on with the one before.
+    const isInOrder = (step !== 11 && step !== 12) || this.#signInStep === step - 1
+    if (!isInOrder) throw new NotPostgres()
+    this.#signInStep = step
+  }
 }
 
-const passwordRequests = [0, 3, 5, 10, 11, 12]
-
-function checkMessage(message: Buffer): void {
-  const letter = String.fromCharCode(message[0]!)
-  const body = message.subarray(headerBytes)
-  if (letter === 'R' && !passwordRequests.includes(body.readInt32BE(0))) throw new OtherSignIn()
-  // Errors and notices: fields that each end with a zero, and a zero in place of the next field.
-  if ((letter === 'E' || letter === 'N') && !endsFields(body)) throw new NotPostgres()
-}
+/** Done, a password in the clear, one with MD5, and the three of SCRAM. */
+const passwordSteps = [0, 3, 5, 10, 11, 12]
 
 function endsFields(body: Buffer): boolean {
   let field = 0

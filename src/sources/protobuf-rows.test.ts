@@ -245,6 +245,21 @@ describe('values of Protobuf', () => {
     })
   })
 
+  it('are zero in a Timestamp that has fractions of seconds', async () => {
+    const timestamp = 'syntax = "proto3"; package google.protobuf; message Timestamp { double seconds = 1; }'
+    const written = {
+      schema: proto3('google.protobuf.Timestamp at = 1;'),
+      references: { 'google/protobuf/timestamp.proto': timestamp },
+    }
+    const read = async (seconds: number) => {
+      const body = encode(written, 'Message', { at: { seconds } })
+      return (await decodeConfluentProtobuf([framed(1, body)], registryOf(written))).rows[0]!.at
+    }
+    assert.equal(await read(86_400), '1970-01-02T00:00:00.000000000Z')
+    assert.equal(await read(0.5), '1970-01-01T00:00:00.000000000Z')
+    assert.equal(await read(Number.NaN), '1970-01-01T00:00:00.000000000Z')
+  })
+
   it('come out as they went in', async () => {
     const schema = proto3(
       'int64 a = 1; uint64 b = 2; sint64 c = 3; fixed64 d = 4; repeated sfixed64 e = 5; string f = 6; double g = 7;',
@@ -412,7 +427,7 @@ describe('Protobuf with a schema registry', () => {
     assert.match(await reason('{"type":"record"}'), /^schema 1 is not a Protobuf schema/)
     assert.match(await reason(proto3('Missing x = 1;')), /^schema 1 uses a type/)
     assert.match(await reason(proto3('int32 x = 1; int32 y = 1;')), /contradicts itself/)
-    assert.match(await reason(`syntax = "proto3"; ${'message M { '.repeat(5_000)}`), /cannot|not a Protobuf/)
+    assert.match(await reason(`syntax = "proto3"; ${'message M { '.repeat(5_000)}`), /than can be read$/)
     assert.match(await reason(proto3('constructor x = 1;')), /uses a type/)
     assert.match(
       await reason('syntax = "proto3"; import "get"; import "constructor"; message M { .get x = 1; }'),
@@ -462,47 +477,6 @@ describe('Protobuf with a schema registry', () => {
     assert.match(await undecodable(() => decodeConfluentProtobuf([bomb], registryOf(schema))), /more values/)
     const { rows } = await decodeConfluentProtobuf([framed(1, new Uint8Array()), bomb], registryOf(schema))
     assert.equal(rows.length, 1)
-  })
-
-  it('reads a large schema in good time', async () => {
-    const messages = Array.from(
-      { length: 5_000 },
-      (_, index) => `message M${index} { M${(index + 1) % 5_000} next = 1; }`,
-    )
-    const started = performance.now()
-    const schema = `syntax = "proto3"; package a.b.c; ${messages.join('\n')}`
-    const { rows } = await decodeConfluentProtobuf([framed(1, new Uint8Array())], registryOf(schema))
-    assert.deepEqual(rows, [{ next: null }])
-    assert.ok(performance.now() - started < 5_000, `took ${performance.now() - started} ms`)
-  })
-
-  it('refuses schemas that would take long to parse', async () => {
-    const many = (count: number, text: (index: number) => string) =>
-      Array.from({ length: count }, (_, n) => text(n + 1)).join('')
-    const half = (start: number) => many(1_200, (n) => `int32 f${start + n} = ${start + n};`)
-    const proto2 = 'syntax = "proto2"; message Message { extensions 1 to max; }'
-    for (const schema of [
-      proto3(many(50_000, (n) => `int32 f${n} = ${n};`)),
-      proto3(many(50_000, (n) => `int32 f${n} = ${n} {}`)),
-      proto3(many(50_000, (n) => `optional int32 f${n} = ${n};`)),
-      proto3(many(30_000, (n) => `oneof o${n} { int32 f${n} = ${n}; }`)),
-      proto3(`oneof a { ${half(0)} } oneof b { ${half(2_000)} }`),
-      proto3(`reserved ${many(50_000, (n) => `${n + 1_000_000}, `)}1; int32 f = 2;`),
-      proto2 + many(20_000, (n) => `extend Message { optional int32 f${n} = ${n}; }`),
-      many(100, (n) => `message M${n} { ${half(0)} }`),
-      // A brace in a comment or in a text begins nothing.
-      proto3(many(20_000, (n) => `/* } */ // }\n int32 f${n} = ${n} [json_name = "}\\"}"];`)),
-      `syntax = "proto3${'\\"'.repeat(500_000)}`,
-      `syntax = "proto3"; option a = '${'\n'.repeat(500_000)}`,
-      `syntax = "proto3"; ${'/* '.repeat(300_000)}`,
-    ]) {
-      const started = performance.now()
-      await undecodable(() => decodeConfluentProtobuf([framed(1, new Uint8Array())], registryOf(schema)))
-      const tookMs = performance.now() - started
-      assert.ok(tookMs < 3_000, `${schema.slice(0, 60)}: ${tookMs} ms`)
-    }
-    const wide = proto3(many(1_500, (n) => `int32 f${n} = ${n};`))
-    assert.equal(Object.keys((await roundTrip(wide, {})).rows[0]!).length, 1_500)
   })
 
   it('needs a registry', async () => {

@@ -1,13 +1,20 @@
 // A store of objects that speaks S3: Amazon's, Google's, or anyone's. The client is told everything, so that nothing in the
 // environment of this process has a say: not where to send, and above all not as whom. What is public is asked for as nobody.
 import { addAbortSignal, type Readable } from 'node:stream'
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
+  S3Client,
+} from '@aws-sdk/client-s3'
 import type { AwsCredentials } from './aws.ts'
 import { readAwsError } from './aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from './aws-http.ts'
 import type { BucketPlace } from './object-place.ts'
 import {
   bareEtag,
+  maxEmptyPages,
   ObjectChanged,
   type ObjectPage,
   type ObjectStore,
@@ -32,7 +39,9 @@ export function openS3Store(
   surroundings: Surroundings,
 ): ObjectStore {
   const { bucket: Bucket } = place
-  const handler = awsRequestHandler(surroundings, context)
+  const handler = awsRequestHandler(surroundings, context, ({ query }) =>
+    query?.['x-id'] === 'GetObject' ? 'object' : 'xml',
+  )
   let at = place
   let client = makeClient(at, access, context, handler)
 
@@ -67,25 +76,25 @@ export function openS3Store(
   return {
     async list(prefix, after, abortSignal): Promise<ObjectPage> {
       const attempt = listAttempt(place, access)
-      const page = await send(attempt, abortSignal, async (client) => {
-        const command = new ListObjectsV2Command({
-          Bucket,
-          MaxKeys: 1000,
-          // Keys may hold characters that XML cannot.
-          EncodingType: 'url',
-          ...(prefix !== '' && { Prefix: prefix }),
-          ...(after !== undefined && { StartAfter: after }),
+      let next: { StartAfter?: string; ContinuationToken?: string } = after === undefined ? {} : { StartAfter: after }
+      // Some stores give pages of what was deleted, with nothing in them.
+      for (let emptyPages = 0; ; emptyPages++) {
+        const page = await send(attempt, abortSignal, async (client) => {
+          const command = new ListObjectsV2Command({
+            Bucket,
+            MaxKeys: 1000,
+            // Keys may hold characters that XML cannot.
+            EncodingType: 'url',
+            ...(prefix !== '' && { Prefix: prefix }),
+            ...next,
+          })
+          const read = pageOf(await client.send(command, { abortSignal }))
+          if (read.next !== undefined && emptyPages >= maxEmptyPages) throw new Error('a list without an end')
+          return read
         })
-        const answer = await client.send(command, { abortSignal })
-        // The client takes any answer that is no error for an empty list.
-        if (answer.Name === undefined && answer.IsTruncated === undefined) throw new Error('not a list')
-        return answer
-      })
-      const keyOf = (key: string): string => (page.EncodingType === 'url' ? decodedKey(key) : key)
-      const objects = (page.Contents ?? []).flatMap(({ Key, Size = 0, ETag, LastModified }): StoredObject[] =>
-        Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: bareEtag(ETag), modifiedAt: LastModified }],
-      )
-      return { objects, isLast: page.IsTruncated !== true || objects.length === 0 }
+        if (page.next === undefined) return page
+        next = { ContinuationToken: page.next }
+      }
     },
 
     async find(key, abortSignal) {
@@ -128,6 +137,21 @@ export function openS3Store(
 
     close: () => handler.destroy(),
   }
+}
+
+/** With `next` when it is empty, and others follow. */
+function pageOf(list: ListObjectsV2CommandOutput): ObjectPage & { next?: string } {
+  const { Name, IsTruncated, Contents = [], EncodingType, NextContinuationToken: next } = list
+  // The client takes any answer that is no error for an empty list.
+  if (Name === undefined && IsTruncated === undefined) throw new Error('not a list')
+  const keyOf = (key: string): string => (EncodingType === 'url' ? decodedKey(key) : key)
+  const objects = Contents.flatMap(({ Key, Size = 0, ETag, LastModified }): StoredObject[] =>
+    Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: bareEtag(ETag), modifiedAt: LastModified }],
+  )
+  const isLast = IsTruncated !== true
+  if (isLast || objects.length > 0) return { objects, isLast }
+  if (!next) throw new Error('nothing to go on with')
+  return { objects, isLast, next }
 }
 
 function ifMatch(etag: string): { IfMatch?: string } {

@@ -17,6 +17,11 @@ export function newBudget(): SampleBudget {
   return { values: 500_000, unpackedBytes: 64 * 1024 * 1024 }
 }
 
+export function spendBytes(budget: SampleBudget, count: number): void {
+  budget.unpackedBytes -= count
+  if (budget.unpackedBytes < 0) throw new BudgetSpent()
+}
+
 export function spendValues(budget: SampleBudget, count: number): void {
   budget.values -= count
   if (budget.values < 0) throw new BudgetSpent()

@@ -243,6 +243,8 @@ describe('failures of a schema registry', () => {
     await told('protocol_mismatch', 200, '{"schema":1}')
     await told('protocol_mismatch', 200, '{"schema":"","schemaType":"THRIFT"}')
     await told('protocol_mismatch', 200, '{"schema":"","references":[{}]}')
+    const lone = '{"schema":"","references":[{"name":"a","subject":"\\ud800","version":1}]}'
+    await told('protocol_mismatch', 200, lone)
     await told('protocol_mismatch', 404, 'not here')
     await told('protocol_mismatch', 418, '')
     await told('protocol_mismatch', 200, JSON.stringify({ schema: 'x'.repeat(1024 * 1024) }))

@@ -186,7 +186,7 @@ export interface SourceReader {
 }
 
 export interface ReadableSource extends Source {
-  /** Partitions that have no position begin where the configuration says. */
+  /** Partitions that have no position begin where the configuration says; when others have one, at their beginning. */
   open(positions: Positions, surroundings: Surroundings): Promise<SourceReader>
 }
 

@@ -4,6 +4,7 @@ import { Buffer } from 'node:buffer'
 import { isIP, isIPv4 } from 'node:net'
 import { calendarText } from './calendar-text.ts'
 import { excerptOf } from './decode.ts'
+import { type SampleBudget, spendValues } from './sample-budget.ts'
 
 export interface ValueProblem {
   /** The value, or what it is. */
@@ -13,35 +14,47 @@ export interface ValueProblem {
 }
 
 /** Undefined when the value fits, or when the type is not known here. */
-export function valueProblem(value: unknown, type: string): ValueProblem | undefined {
-  if (value === null || value === undefined) return undefined
-  const { name, parameters } = partsOf(type)
-  if (name === 'Nullable' || name === 'LowCardinality') return valueProblem(value, parameters)
-  if (name === 'Array') return listProblem(value, parameters)
-  const judge = judges.get(name)
-  // An empty text of delimited formats stands for the default; bytes mean what the format says.
-  if (!judge || value === '' || value instanceof Uint8Array) return undefined
-  const why = judge(value, parameters)
-  return why === undefined ? undefined : { found: describe(value), why }
-}
+export type FitJudge = (value: unknown) => ValueProblem | undefined
 
 const maxTypeLength = 4096
+/** Of lists in lists; what is deeper is not judged. */
+const maxTypeDepth = 32
+
+/** Judges values of one type. Elements of lists spend the budget, and the judge throws BudgetSpent when it is empty. */
+export function makeFitJudge(type: string, budget: SampleBudget, depth = 0): FitJudge {
+  const { name, parameters } = partsOf(type)
+  const isWrapper = name === 'Nullable' || name === 'LowCardinality'
+  if ((isWrapper || name === 'Array') && depth < maxTypeDepth) {
+    const judgeInner = makeFitJudge(parameters, budget, depth + 1)
+    return isWrapper ? judgeInner : (value) => listProblem(value, judgeInner, budget)
+  }
+  const judge = judges.get(name)
+  return (value) => {
+    // An empty text of delimited formats stands for the default; bytes mean what the format says.
+    const isAnything = value === null || value === undefined || value === '' || value instanceof Uint8Array
+    const why = isAnything ? undefined : judge?.(value, parameters)
+    return why === undefined ? undefined : { found: describe(value), why }
+  }
+}
 
 function partsOf(type: string): { name: string; parameters: string } {
   const match = /^\s*(\w+)\s*(?:\(([\s\S]*)\)\s*)?$/.exec(type.slice(0, maxTypeLength))
   return { name: match?.[1] ?? '', parameters: match?.[2] ?? '' }
 }
 
-function listProblem(value: unknown, elementType: string): ValueProblem | undefined {
+function listProblem(value: unknown, judgeElement: FitJudge, budget: SampleBudget): ValueProblem | undefined {
+  if (value === null || value === undefined) return undefined
   if (Array.isArray(value)) {
     for (const element of value) {
-      const problem = valueProblem(element, elementType)
+      spendValues(budget, 1)
+      const problem = judgeElement(element)
       if (problem) return problem
     }
     return undefined
   }
   // Delimited formats have lists as text.
-  const isPossible = typeof value === 'string' ? /^\s*(?:\[|$)/.test(value) : value instanceof Uint8Array
+  const isPossible =
+    typeof value === 'string' ? /^\s*(?:\[|$)/.test(value.slice(0, maxJudgedLength)) : value instanceof Uint8Array
   return isPossible ? undefined : { found: describe(value), why: 'is not a list, as it should be' }
 }
 
@@ -57,6 +70,10 @@ function describe(value: unknown): string {
 /** What is wrong with a value that is neither null nor empty; undefined for nothing. */
 type Judge = (value: unknown, parameters: string) => string | undefined
 
+/** A text that is longer is judged by its beginning: what fits no type by then never does, and the rest only takes time. */
+const maxJudgedLength = 1000
+const judgedText = (value: unknown): string => String(value).slice(0, maxJudgedLength).trim()
+
 const notNumber = 'is not a number, as it should be'
 const isComposite = (value: unknown): boolean => typeof value === 'object' && !(value instanceof Date)
 
@@ -65,7 +82,7 @@ const integer =
   (value) => {
     if (typeof value === 'boolean' || value instanceof Date) return undefined
     if (isComposite(value)) return notNumber
-    const text = String(value).trim()
+    const text = judgedText(value)
     if (typeof value === 'string' && !isNumberText(text)) return notNumber
     const whole = wholeNumber(text)
     if (whole === undefined) return 'is not a whole number, as it should be'
@@ -84,13 +101,13 @@ function wholeNumber(text: string): bigint | undefined {
 }
 
 function isNumberText(text: string): boolean {
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
+  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
 }
 
 const float: Judge = (value) => {
   if (isComposite(value)) return notNumber
   if (typeof value !== 'string') return undefined
-  const text = value.trim()
+  const text = judgedText(value)
   return isNumberText(text) || /^[+-]?(?:nan|inf|infinity)$/i.test(text) ? undefined : notNumber
 }
 
@@ -98,7 +115,7 @@ const decimal =
   (precision: number | undefined): Judge =>
   (value, parameters) => {
     if (isComposite(value) || typeof value === 'boolean' || value instanceof Date) return notNumber
-    const text = String(value).trim()
+    const text = judgedText(value)
     if (!isNumberText(text)) return notNumber
     const [first = 10, second = 0] = parameters.split(',').map(Number)
     const [digits, scale] = precision === undefined ? [first, second] : [precision, first]
@@ -111,7 +128,7 @@ const boolWords = /^(?:true|false|t|f|yes|no|y|n|on|off|enable|disable|enabled|d
 
 const bool: Judge = (value) => {
   if (typeof value === 'boolean') return undefined
-  return isComposite(value) || value instanceof Date || !boolWords.test(String(value).trim())
+  return isComposite(value) || value instanceof Date || !boolWords.test(judgedText(value))
     ? 'is neither true nor false, as it should be'
     : undefined
 }
@@ -120,7 +137,7 @@ const notDate = 'is not a date, as it should be'
 
 const date: Judge = (value) => {
   if (value instanceof Date || typeof value === 'number' || typeof value === 'bigint') return undefined
-  return typeof value === 'string' && mayBeDate(value.trim()) ? undefined : notDate
+  return typeof value === 'string' && mayBeDate(judgedText(value)) ? undefined : notDate
 }
 
 const dateWords = new Set(
@@ -143,7 +160,7 @@ function mayBeDate(text: string): boolean {
 }
 
 const uuid: Judge = (value) =>
-  typeof value === 'string' && /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i.test(value.trim())
+  typeof value === 'string' && /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i.test(judgedText(value))
     ? undefined
     : 'is not a UUID, as it should be'
 
@@ -153,7 +170,7 @@ const fixedString: Judge = (value, parameters) =>
 const address =
   (isAddress: (text: string) => boolean): Judge =>
   (value) =>
-    typeof value === 'string' && !isAddress(value.trim()) ? 'is not an address, as it should be' : undefined
+    typeof value === 'string' && !isAddress(judgedText(value)) ? 'is not an address, as it should be' : undefined
 
 const composite: Judge = (value) =>
   isComposite(value) || typeof value === 'string' ? undefined : 'is neither a list nor an object, as it should be'

@@ -1,0 +1,43 @@
+// The answers of AWS, and of what speaks like it, before a client reads them. Whoever answers decides how long an answer is, and
+// how much work it makes; this process serves everybody. Only objects pass as they come.
+import type { Readable } from 'node:stream'
+
+/** `records` are those of Kinesis: at most 10 MB, in base64. */
+export type AnswerKind = 'object' | 'xml' | 'json' | 'records'
+
+/** 1,000 keys of 1,024 bytes fit, also when each byte is encoded. */
+const maxBytes = { xml: 4_000_000, json: 4_000_000, records: 16_000_000 }
+/** Of tags and entities together. The largest page of a list has a third of it. */
+const maxMarks = 100_000
+/** Without a tag in it. No key, token or message is as long. */
+const maxTextBytes = 64 * 1024
+
+/** Undefined when it is nothing that a service would say. Rejects with what breaks the body off. */
+export async function collectAnswer(
+  body: Readable,
+  kind: Exclude<AnswerKind, 'object'>,
+): Promise<Uint8Array | undefined> {
+  const pieces: Uint8Array[] = []
+  let sizeBytes = 0
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    sizeBytes += piece.length
+    if (sizeBytes > maxBytes[kind]) return undefined
+    pieces.push(piece)
+  }
+  const bytes = Buffer.concat(pieces)
+  return kind === 'xml' && !isQuicklyParsed(bytes) ? undefined : bytes
+}
+
+/** The client's parser takes its time for each tag and for long texts, and for document types time without end. */
+function isQuicklyParsed(xml: Buffer): boolean {
+  const [tag, entity] = [0x3c, 0x26]
+  let marks = 0
+  let lastTagAt = 0
+  for (let at = 0; at < xml.length; at++) {
+    const byte = xml[at]
+    if (byte === tag || byte === entity) marks += 1
+    if (byte === tag) lastTagAt = at
+    if (marks > maxMarks || at - lastTagAt > maxTextBytes) return false
+  }
+  return !/<!doctype/i.test(xml.toString('latin1'))
+}
