@@ -27,8 +27,6 @@ import type { SourceContext, Surroundings } from './source.ts'
 import { firstBytes, wholeObject } from './whole-object.ts'
 
 const connectMs = 10_000
-/** As many as fit into what an answer may hold, however long their names are. */
-const maxPageBlobs = 100
 
 export function openAzureStore(place: ContainerPlace, context: SourceContext, surroundings: Surroundings): ObjectStore {
   const closing = new AbortController()
@@ -160,7 +158,7 @@ type ListOptions = Parameters<ContainerClient['listBlobsFlat']>[0]
 
 async function loadPage(container: ContainerClient, options: ListOptions, mark: string | undefined) {
   const pages = container.listBlobsFlat(options)
-  const settings = { maxPageSize: maxPageBlobs, ...(mark !== undefined && { continuationToken: mark }) }
+  const settings = { maxPageSize: 1000, ...(mark !== undefined && { continuationToken: mark }) }
   const { value, done } = await pages.byPage(settings).next()
   if (done || !value?.segment) throw new Error('not a list')
   return value

@@ -4,11 +4,14 @@ import { type Agent, request as httpRequest, type IncomingMessage } from 'node:h
 import { request as httpsRequest } from 'node:https'
 import type { HttpHeaders, HttpOperationResponse, IHttpClient, WebResource } from '@azure/storage-blob'
 import { EgressError } from '../lib/egress.ts'
+import { slimList } from './azure-list.ts'
 
 /** How long the service may be silent. */
 const idleMs = 30_000
-/** The client takes a microsecond for each character of an answer, and does nothing else meanwhile. */
-const maxTextBytes = 512 * 1024
+/** 1,000 blobs with names of 1,024 characters fit. */
+const maxListBytes = 4_000_000
+/** An error, which has no more than a message. */
+const maxTextBytes = 64 * 1024
 
 /** Rejects with an EgressError when there is no answer. */
 export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {
@@ -21,7 +24,9 @@ export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {
       const status = response.statusCode ?? 0
       const answer = { request, status, headers: headersOf(request, response) }
       const isStream = request.streamResponseStatusCodes?.has(status) ?? false
-      if (!isStream) return { ...answer, bodyAsText: await textOf(response) }
+      const isList = url.searchParams.get('comp') === 'list' && status === 200
+      if (isList) return { ...answer, bodyAsText: slimList(await textOf(response, maxListBytes)) }
+      if (!isStream) return { ...answer, bodyAsText: await textOf(response, maxTextBytes) }
       // From here on, silence may mean that whoever reads takes their time.
       response.setTimeout(0)
       return { ...answer, readableStreamBody: response }
@@ -60,18 +65,18 @@ function headersOf(request: WebResource, { headers: received }: IncomingMessage)
   return headers
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
   const pieces: Buffer[] = []
   let sizeBytes = 0
   try {
     for await (const piece of response as AsyncIterable<Buffer>) {
       pieces.push(piece)
       sizeBytes += piece.length
-      if (sizeBytes > maxTextBytes) break
+      if (sizeBytes > maxBytes) break
     }
   } catch {
     throw new EgressError('broken')
   }
-  if (sizeBytes > maxTextBytes) throw new EgressError('broken')
+  if (sizeBytes > maxBytes) throw new EgressError('broken')
   return Buffer.concat(pieces).toString()
 }

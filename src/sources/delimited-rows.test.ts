@@ -33,7 +33,7 @@ function reasonOf(data: string, options?: Options): string {
 describe('CSV', () => {
   it('of very many empty lines takes little time', () => {
     const startedAtMs = performance.now()
-    assert.equal(decode(`${'\n'.repeat(1024 * 1024)}a`, { maxRows: 5000 }).rows.length, 5000)
+    assert.equal(decode(`${'\n'.repeat(1024 * 1024)}a`, { maxRows: 20_000 }).rows.length, 20_000)
     assert.deepEqual(cellsOf(`a\n\nb${'\r\n'.repeat(1000)}`), [['a'], [''], ['b']])
     assert.ok(performance.now() - startedAtMs < 3000)
   })

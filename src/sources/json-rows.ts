@@ -3,23 +3,25 @@
 import { isUtf8 } from 'node:buffer'
 import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
 import { noteFractions } from './infer-fields.ts'
-import { newBudget, type SampleBudget } from './sample-budget.ts'
+import type { SampleBudget } from './sample-budget.ts'
 import type { Row } from './source.ts'
 
 /** The engine refuses what is deeper. */
 const maxDepth = 1000
 /** No integer type of the engine has more. */
 const maxIntegerDigits = 78
-/** Fewer than other formats may have: to keep the digits of numbers, each value is looked at twice. */
-const maxValues = 200_000
-const budgetOfJson = (): SampleBudget => ({ ...newBudget(), values: maxValues })
 
-/** A record may hold any number of rows; what is after the last row that is wanted is not looked at. */
+/** Less than other formats may have: to keep the digits of numbers, each value is looked at twice. */
+const newJsonBudget = (): SampleBudget => ({ values: 50_000, unpackedBytes: 16 * 1024 * 1024 })
+
+/** A record may hold any number of rows. What is after the last row that is wanted is not looked at, nor are records that are too large. */
 export function decodeJsonRecords(records: Uint8Array[], maxRows: number): Decoded {
   const rows: Row[] = []
-  const budget = budgetOfJson()
+  const budget = newJsonBudget()
   for (const [index, bytes] of records.entries()) {
     const place = `record ${index + 1}`
+    if (bytes.length > budget.unpackedBytes) continue
+    budget.unpackedBytes -= bytes.length
     if (!isUtf8(bytes)) throw new Undecodable(`${place} is not UTF-8 text`)
     const options = { placeOf: () => place, mayBeCut: false, maxRows, budget }
     if (parseRows(textOf(bytes), options, rows) === 'enough') break
@@ -32,7 +34,7 @@ export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number
   if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
   const rows: Row[] = []
   const placeOf = (at: number): string => `line ${lineAt(text, at)}`
-  parseRows(text, { placeOf, mayBeCut: !isWhole, maxRows, budget: budgetOfJson() }, rows)
+  parseRows(text, { placeOf, mayBeCut: !isWhole, maxRows, budget: newJsonBudget() }, rows)
   if (rows.length === 0 && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
   }

@@ -114,7 +114,7 @@ interface Room {
 /** What came, in the order of the partitions and within the limits; what was taken when the signal is aborted. */
 export async function takeBatches(partitions: ReadPartition[], limits: ReadLimits): Promise<Batch[]> {
   const { maxRecords, maxBytes, signal } = limits
-  const unpackedBytes = partitions.reduce((sum, partition) => sum + partition.unpackedBytes, 0)
+  const unpackedBytes = unpackedBytesOf(partitions)
   const room: Room = { records: maxRecords, sizeBytes: maxBytes, isEmpty: true, unpackedBytes }
   const pace = makePace()
   const batches: Batch[] = []
@@ -122,7 +122,13 @@ export async function takeBatches(partitions: ReadPartition[], limits: ReadLimit
     const batch = await takeBatch(partition, room, pace, signal)
     if (batch) batches.push(batch)
   }
-  return batches
+  // A batch that was given out to its last record takes memory until it is asked for more: others may have waited for that.
+  const hasMadeRoom = unpackedBytesOf(partitions) < unpackedBytes
+  return batches.length === 0 && hasMadeRoom && !signal.aborted ? takeBatches(partitions, limits) : batches
+}
+
+function unpackedBytesOf(partitions: ReadPartition[]): number {
+  return partitions.reduce((sum, { unpackedBytes }) => sum + unpackedBytes, 0)
 }
 
 async function takeBatch(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { loopbackEgress, probe, probeFails } from '../../test/sources/conformance.ts'
+import { fetchAnswer } from '../../test/sources/kafka-answers.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import { type Alter, startKafkaProxy, withOlderVersions } from '../../test/sources/kafka-proxy.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
@@ -18,7 +19,15 @@ import {
 import type { KafkaSource } from '../pipes/kafka-shapes.ts'
 import { type FailureCode, NotConnected, type ProbeStep, type ReadableSource } from './source.ts'
 
-const apiKeys = { fetch: 1, metadata: 3, offsetCommit: 8, handshake: 17, apiVersions: 18, authenticate: 36 } as const
+const apiKeys = {
+  fetch: 1,
+  metadata: 3,
+  offsetCommit: 8,
+  findCoordinator: 10,
+  handshake: 17,
+  apiVersions: 18,
+  authenticate: 36,
+} as const
 
 describe('the Kafka source and odd brokers', () => {
   let server: KafkaServer
@@ -137,6 +146,25 @@ describe('the Kafka source and odd brokers', () => {
     }
   })
 
+  it('reads on when the broker that keeps the group cannot be reached', async () => {
+    let answerCount = 0
+    const alter: Alter = ({ apiKey, answer }) => {
+      if (apiKey !== apiKeys.findCoordinator) return answer
+      const host = Buffer.from('127.0.0.1')
+      answer.writeInt32BE(1, answer.indexOf(host) + host.length)
+      answerCount++
+      return answer
+    }
+    await throughProxy(alter, (source) =>
+      withReader(source, {}, async (reader) => {
+        await reader.acknowledge({ [`${topic}/0`]: '1' })
+        assert.equal((await readIds(reader, 20)).length, 20)
+        await reader.acknowledge({ [`${topic}/0`]: '10' })
+      }),
+    )
+    assert.equal(answerCount, 2)
+  })
+
   it('logs in anew before the broker ends what it let in', async () => {
     const alter: Alter = ({ apiKey, answer }) => {
       // How long the login is good: the last eight bytes before the tags.
@@ -173,6 +201,7 @@ describe('the Kafka source and odd brokers', () => {
     ['too little work to be safe', 'credentials_refused', (text) => text.replace(/i=\d+/, 'i=1')],
     ['the nonce of somebody else', 'credentials_refused', (text) => text.replace(/r=../, 'r=::')],
     ['nothing that can be read', 'protocol_mismatch', () => 'hello,there'],
+    ['the reading of a long text', 'protocol_mismatch', (text) => `${text},x=${'a'.repeat(5_000)}`],
   ]
   for (const [what, code, change] of scramAnswers) {
     it(`does not go along with SCRAM that asks for ${what}`, async () => {
@@ -247,24 +276,4 @@ function shortText(value: string): Buffer {
   const length = Buffer.alloc(2)
   length.writeInt16BE(value.length)
   return Buffer.concat([length, Buffer.from(value)])
-}
-
-/** In the form of version 12: the partitions with an error, and without records. */
-function fetchAnswer(answer: Buffer, topic: string, partitions: number[], errorCode: number): Buffer {
-  const ofPartitions = partitions.map((partition) => {
-    const fixed = Buffer.alloc(30)
-    fixed.writeInt32BE(partition, 0)
-    fixed.writeInt16BE(errorCode, 4)
-    // No aborted transactions, no other replica, no records, no tags.
-    return Buffer.concat([fixed, Buffer.from([0, 255, 255, 255, 255, 0, 0])])
-  })
-  const topicName = Buffer.concat([Buffer.from([topic.length + 1]), Buffer.from(topic)])
-  return Buffer.concat([
-    answer.subarray(0, 4),
-    Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]),
-    topicName,
-    Buffer.from([partitions.length + 1]),
-    ...ofPartitions,
-    Buffer.from([0, 0]),
-  ])
 }

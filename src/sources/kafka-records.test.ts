@@ -40,6 +40,11 @@ function read(bytes: Buffer, from = 0n, aborted: AbortedTransaction[] = []): Rec
   return [...readRecords(bytes, from, aborted)]
 }
 
+function withHeaders(...headers: [name: string, value: Buffer][]): Buffer {
+  const named = new Map(headers.map(([name, value]) => [Buffer.from(name), value]))
+  return batchOf([{ value: Buffer.from('a'), headers: named }, ...messagesOf('b')], 0n, 'gzip')
+}
+
 function texts(steps: RecordStep[]): string[] {
   return steps.flatMap(({ record }) => (record ? [`${record.offset} ${record.value}`] : []))
 }
@@ -151,7 +156,74 @@ describe('reading batches of Kafka records', () => {
     assert.equal(steps.at(-1)?.nextOffset, 6n)
   })
 
+  it('knows many aborted transactions, and where each begins', () => {
+    const count = 100_000
+    const transactional = (offset: number, producerId: number): Buffer =>
+      changed(batchOf(messagesOf(String(producerId)), BigInt(offset)), (bytes) => {
+        bytes.writeInt16BE(0x10, 21)
+        bytes.writeBigInt64BE(BigInt(producerId), 43)
+      })
+    const aborted = Array.from({ length: count }, (_, index) => ({
+      producerId: BigInt(index),
+      firstOffset: BigInt(count - index),
+    }))
+    // Each producer aborted what it wrote from `count` less its number on.
+    const bytes = Buffer.concat([transactional(5, count - 6), transactional(6, count - 6), transactional(7, count + 1)])
+    assert.deepEqual(texts(read(bytes, 0n, aborted)), [`5 ${count - 6}`, `7 ${count + 1}`])
+  })
+
+  it('says at each step what the batch takes in memory, also before the offset that was asked for', () => {
+    const bytes = Buffer.concat([
+      batchOf(messagesOf('a'), 9n),
+      batchOf(messagesOf('b', 'c'), 10n, 'gzip'),
+      batchOf(messagesOf('d'), 12n, 'zstd'),
+    ])
+    const [two, one] = [messagesOf('b', 'c'), messagesOf('d')].map((messages) => batchOf(messages).length - 61)
+    assert.deepEqual(
+      read(bytes, 11n).map(({ record, nextOffset, unpackedBytes }) => [record?.offset, nextOffset, unpackedBytes]),
+      [
+        [undefined, 11n, 0],
+        [undefined, 11n, two],
+        [11n, 12n, two],
+        [undefined, 12n, 0],
+        [12n, 13n, one],
+        [undefined, 13n, 0],
+      ],
+    )
+  })
+
+  it('passes over a batch of which compaction has left the head only', () => {
+    const head = changed(batchOf(messagesOf('a', 'b'), 5n).subarray(0, 61), (bytes) => bytes.writeInt32BE(0, 57))
+    const steps = read(Buffer.concat([head, batchOf(messagesOf('c'), 7n)]), 5n)
+    assert.deepEqual(texts(steps), ['7 c'])
+    assert.equal(steps[0]?.nextOffset, 7n)
+  })
+
+  const numerous = Array.from({ length: 10_001 }, (_, index): [string, Buffer] => [String(index), Buffer.alloc(0)])
+  const excessive: Record<string, Buffer> = {
+    'more headers than anyone needs': withHeaders(...numerous),
+    'headers that are too large': withHeaders(['large', Buffer.alloc(5 * 1024 * 1024)]),
+  }
+  for (const [what, bytes] of Object.entries(excessive)) {
+    it(`does not keep ${what}, but can read over them`, () => {
+      assert.throws(() => read(bytes), UnreadableBatch)
+      const steps = [...readRecords(bytes, 0n, [], 'skip')]
+      assert.deepEqual(texts(steps), ['0 a', '1 b'])
+      assert.deepEqual(steps[0]?.record?.headers, [])
+    })
+  }
+
+  it('keeps as many headers as are allowed', () => {
+    assert.equal(read(withHeaders(...numerous.slice(1)))[0]?.record?.headers.length, 10_000)
+  })
+
   const unreadable: Record<string, Buffer> = {
+    'has something in it, but no records': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(0, 57)),
+    'has less than no records': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(-1, 57)),
+    'marks the end of a transaction with more than a mark': changed(
+      batchOf([{ key: Buffer.from([0, 0, 0, 0]), value: Buffer.alloc(100_000) }], 0n, 'gzip'),
+      (bytes) => bytes.writeInt16BE(0x31, 21),
+    ),
     'is damaged': (() => {
       const batch = batchOf(messagesOf('a', 'b'))
       batch[batch.length - 1]! ^= 1

@@ -40,7 +40,7 @@ const maxBytes = 4 * 1024 * 1024
 const maxPartitionBytes = 256 * 1024
 const largestSampleBytes = 32 * 1024 * 1024
 /** When it is used up, no further batch is unpacked: the last one can exceed it. */
-const mostUnpackedBytes = 64 * 1024 * 1024
+const mostUnpackedBytes = 32 * 1024 * 1024
 /** A sample need not be of the whole cluster. */
 const mostLeaders = 16
 const mostFetchesAtOnce = 3

@@ -71,7 +71,9 @@ export function makeKinesis(
   const access = { authentication, accessKey: secrets.accessKey, iamRole, region, sessionName: streamName }
   const credentials = awsCredentials(access, context, surroundings)
   const endpoint = context.awsEndpoints.kinesis ?? awsEndpoint('kinesis', region)
-  const requestHandler = awsRequestHandler(surroundings, context)
+  const requestHandler = awsRequestHandler(surroundings, context, ({ headers }) =>
+    headers['x-amz-target']?.endsWith('.GetRecords') ? 'records' : 'json',
+  )
   const client = new KinesisClient({ ...awsClientDefaults, region, endpoint, credentials, requestHandler })
   const failure = (error: unknown, step: ProbeStep, action: string): ProbeFailure =>
     kinesisFailure(error, attemptOf(config, step, action), context)

@@ -76,6 +76,8 @@ describe('a Kinesis that is in trouble', () => {
     const source = sourceAt(door.url, { iteratorType: 'LATEST' })
     await wait(5)
     const reader = await source.open({}, surroundings())
+    const [start] = await read(reader)
+    assert.deepEqual([start?.records, start?.from], [[], start?.next], 'where it begins, before there is a record')
     trouble('ExpiredIteratorException')
     await put('clicks', '{"number":3}')
     assert.deepEqual(textsOf(await read(reader)), ['{"number":3}'])
@@ -83,11 +85,37 @@ describe('a Kinesis that is in trouble', () => {
     await reader.close()
   })
 
+  it('gives a reader of LATEST what came since another one was opened, which got nothing', async () => {
+    await wait(5)
+    const source = sourceAt(door.url, { iteratorType: 'LATEST' })
+    const lost = await source.open({}, surroundings())
+    const positions = Object.fromEntries((await read(lost)).map(({ partition, next }) => [partition, next]))
+    await lost.close()
+    await put('clicks', '{"number":4}')
+    const reader = await source.open(positions, surroundings())
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":4}'])
+    await reader.close()
+  })
+
+  it('is waited for when its clock is behind the time that LATEST stood for', async () => {
+    const positions = { 'shardId-000000000000': `time:${Date.now() + 3_600_000}` }
+    const reader = await sourceAt(door.url, { iteratorType: 'LATEST' }).open(positions, surroundings())
+    await assert.rejects(read(reader), NotConnected)
+    await reader.close()
+  })
+
+  it('is not read any more once the reader is closed, or the read is called off', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    await assert.rejects(reader.read({ ...limits, signal: AbortSignal.abort() }), NotConnected)
+    await reader.close()
+    await assert.rejects(read(reader), NotConnected)
+  })
+
   it('is a lost connection when it fails twice, and goes on from there', async () => {
     const reader = await sourceAt(door.url).open({}, surroundings())
     trouble('InternalFailure', 2, 500)
     await assert.rejects(read(reader), NotConnected)
-    assert.equal(textsOf(await read(reader)).length, 3)
+    assert.equal(textsOf(await read(reader)).length, 4)
     await reader.close()
   })
 

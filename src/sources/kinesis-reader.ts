@@ -5,7 +5,18 @@ import type { KinesisSource } from '../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { type Kinesis, type KinesisRecord, makeKinesis, readPauseMs } from './kinesis-client.ts'
 import { decompress } from './kinesis-record.ts'
-import { addNewShards, advance, endOf, firstShards, type ReadShard, readableShards, startOf } from './kinesis-shards.ts'
+import {
+  addNewShards,
+  advance,
+  beginningOf,
+  endOf,
+  firstShards,
+  isAtTime,
+  pinAt,
+  type ReadShard,
+  readableShards,
+  startOf,
+} from './kinesis-shards.ts'
 import {
   type Batch,
   type FailureCode,
@@ -53,7 +64,10 @@ export async function openKinesisReader(
     await pinNewest(kinesis, shards)
     const stream = { kinesis, shards, name: config.streamName, turn: 0 }
     return {
-      read: (limits) => read(stream, limits, AbortSignal.any([limits.signal, signal])).catch(rethrow),
+      async read(limits) {
+        const limit = AbortSignal.any([limits.signal, signal])
+        return read(stream, limits, limit).catch((error) => rethrow(limit.aborted ? new NotConnected() : error))
+      },
       // Kinesis keeps no positions of those who read.
       acknowledge: async () => undefined,
       close,
@@ -71,14 +85,14 @@ function rethrow(error: unknown): never {
   throw isUnresolved || passing.includes(error.code) ? new NotConnected() : error
 }
 
-/** LATEST is now: not the time of the first read. A shard that gave nothing until its iterator expired begins at this time. */
+/** A shard that gave nothing until its iterator expired, or until the next reader, begins at this time. */
 async function pinNewest(kinesis: Kinesis, shards: ReadShard[]): Promise<void> {
   const atMs = Date.now()
   const newest = shards.filter((shard) => !shard.isFinished && startOf(shard).type === 'LATEST')
   for (let first = 0; first < newest.length; first += shardsAtOnce) {
     const find = async (shard: ReadShard): Promise<void> => {
       shard.iterator = await kinesis.findStart(shard.id, startOf(shard))
-      shard.start = { type: 'AT_TIMESTAMP', atMs }
+      pinAt(shard, atMs)
     }
     await Promise.all(newest.slice(first, first + shardsAtOnce).map(find))
   }
@@ -154,7 +168,11 @@ async function loadPage(
   limit: number,
   signal: AbortSignal,
 ): ReturnType<Kinesis['readPage']> {
-  shard.iterator ??= await kinesis.findStart(shard.id, startOf(shard), signal)
+  shard.iterator ??= await kinesis.findStart(shard.id, startOf(shard), signal).catch((error: unknown) => {
+    // The clock there is behind ours: the time that we wrote down has yet to come.
+    const isToCome = isAtTime(shard) && error instanceof ProbeFailure && error.field === 'timestamp'
+    throw isToCome ? new NotConnected() : error
+  })
   return kinesis.readPage(shard.iterator, limit, signal)
 }
 
@@ -201,15 +219,15 @@ function takeBatch(
     taken.push(record)
   }
   const [firstTaken, lastTaken] = [taken[0], taken.at(-1)]
-  if (!firstTaken || !lastTaken) return undefined
+  if (!firstTaken || !lastTaken) return shard.mustTellStart ? { partition, ...beginningOf(shard), records } : undefined
   shard.waiting.splice(0, taken.length)
   return { partition, ...advance(shard, firstTaken, lastTaken), records }
 }
 
-/** What looks compressed and is not is a record like any other: whoever decodes it will say so. */
+/** What looks compressed and is not, or holds more than a record can, is a record like any other: whoever decodes it will say so. */
 function unpack({ data }: KinesisRecord): Uint8Array {
   const value = decompress(data, maxRecordBytes)
-  return 'broken' in value ? data : value
+  return value instanceof Uint8Array ? value : data
 }
 
 function metaOf(

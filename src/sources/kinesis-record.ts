@@ -8,14 +8,15 @@ const forms: { magic: number[]; name: string; decompress: (data: Uint8Array, lim
 
 /**
  * The record without its compression, or the name of the compression that it begins with and does not keep. A few bytes can
- * stand for gigabytes: what grows beyond `maxBytes` is broken too.
+ * stand for gigabytes: what grows beyond `maxBytes` is not decompressed.
  */
-export function decompress(data: Uint8Array, maxBytes: number): Uint8Array | { broken: string } {
+export function decompress(data: Uint8Array, maxBytes: number): Uint8Array | { broken: string } | 'too large' {
   const form = forms.find(({ magic }) => magic.every((byte, index) => data[index] === byte))
   if (!form) return data
   try {
     return form.decompress(data, { maxOutputLength: Math.max(1, maxBytes) })
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return 'too large'
     return { broken: form.name }
   }
 }

@@ -5,11 +5,14 @@ import { futureFailure, type KinesisRecord, type Shard, type ShardStart } from '
 import type { Positions } from './source.ts'
 
 /**
- * Positions: `at:` and a sequence number is before that record, `after:` is behind it, `end` is behind all of a shard that is
- * closed. Empty: nothing has been read, and where reading begins is not known before the first record.
+ * Positions: `at:` and a sequence number is before that record, `after:` is behind it, `time:` and milliseconds is before all
+ * that came then or later, `end` is behind all of a shard that is closed. Empty: nothing has been read, and where reading begins
+ * is not known before the first record.
  */
 export interface ReadShard extends Shard {
   position: string
+  /** Where it begins is to be remembered, even before there is a record. */
+  mustTellStart: boolean
   /** Where to begin while there is no position. */
   start: ShardStart
   /** Undefined: to be asked for, from the position. */
@@ -26,25 +29,44 @@ export interface ReadShard extends Shard {
 
 const endPosition = 'end'
 
+/** LATEST is now: not the time of the first read, and above all not that of the next reader. */
+export function pinAt(shard: ReadShard, atMs: number): void {
+  shard.position = `time:${atMs}`
+  shard.mustTellStart = true
+}
+
+export function isAtTime({ position }: ReadShard): boolean {
+  return position.startsWith('time:')
+}
+
+/** For a shard that has given nothing yet. */
+export function beginningOf(shard: ReadShard): { from: string; next: string } {
+  shard.mustTellStart = false
+  return { from: shard.position, next: shard.position }
+}
+
 export function endOf(shard: ReadShard): { from: string; next: string } {
   const from = shard.position
   shard.position = endPosition
   shard.isFinished = true
+  shard.mustTellStart = false
   return { from, next: endPosition }
 }
 
 /** The positions around records of the shard, which are given now. */
 export function advance(shard: ReadShard, first: KinesisRecord, last: KinesisRecord): { from: string; next: string } {
-  // LATEST and a time stand for other records at another time; the first record does not.
+  // The start that is configured may stand for other records at another time; the first record does not.
   const from = shard.position || `at:${first.sequence}`
   shard.position = `after:${last.sequence}`
+  shard.mustTellStart = false
   return { from, next: shard.position }
 }
 
 export function startOf({ position, start }: ReadShard): ShardStart {
   if (position === '') return start
-  const [, type, sequence] = /^(at|after):(\d+)$/.exec(position) ?? []
+  const [, type, sequence] = /^(at|after|time):(\d+)$/.exec(position) ?? []
   if (!sequence) throw new Error('not a position of Kinesis')
+  if (type === 'time') return { type: 'AT_TIMESTAMP', atMs: Number(sequence) }
   return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence }
 }
 
@@ -81,8 +103,18 @@ export function addNewShards(known: ReadShard[], shards: Shard[]): void {
   }
 }
 
+type Unread = Pick<ReadShard, 'mustTellStart' | 'iterator' | 'dueAtMs' | 'waiting' | 'isExhausted'>
+
+const unread = (): Unread => ({
+  mustTellStart: false,
+  iterator: undefined,
+  dueAtMs: 0,
+  waiting: [],
+  isExhausted: false,
+})
+
 function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'isFinished'>): ReadShard {
-  return { ...shard, ...own, iterator: undefined, dueAtMs: 0, waiting: [], isExhausted: false }
+  return { ...shard, ...own, ...unread() }
 }
 
 function configuredStart({ iteratorType, timestamp = 0 }: KinesisSource): ShardStart {

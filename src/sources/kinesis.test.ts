@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { type Certificates, makeCertificates } from '../../test/sources/certificates.ts'
 import { probe, probeFails, readAll } from '../../test/sources/conformance.ts'
 import { kinesisConformance } from '../../test/sources/kinesis-conformance.ts'
@@ -80,6 +81,9 @@ describe('a Kinesis that cannot be reached', () => {
     await failsAt(await startWeb(404, 'application/json', '{"message":"foreign"}'), 'describe', 'protocol_mismatch')
     await failsAt(await startWeb(200, 'application/json', '{"message":"foreign"}'), 'describe', 'protocol_mismatch')
     await failsAt(await startWeb(301, 'text/html', 'foreign'), 'describe', 'protocol_mismatch')
+    // Longer than what it answers with can be; a shard without records must not be made of it.
+    const endless = `{"Shards":[]${' '.repeat(5_000_000)}}`
+    await failsAt(await startWeb(200, 'application/x-amz-json-1.1', endless), 'describe', 'protocol_mismatch')
     await failsAt(await startBabbling('220 foreign words\r\n'), 'describe', 'protocol_mismatch')
     await failsAt(await startBabbling(''), 'describe', 'protocol_mismatch')
   })
@@ -174,6 +178,23 @@ describe('a Kinesis that checks signatures', () => {
   it('reads the ordinary way when a throughput of its own is asked for', async () => {
     const { samples } = await probe(sourceAt(server.endpoint, { useEnhancedFanOut: true }))
     assert.equal(samples[0]?.rows.length, 1)
+  })
+
+  it('gives as much of a sample as may be unpacked', async () => {
+    const packed = (text: string, sizeBytes: number) => ({ key: 'a', value: gzipSync(text.padEnd(sizeBytes)) })
+    const mebibytes = 1_024 * 1_024
+    await server.createStream('packed', 1)
+    await server.put('packed', [packed('{"number":1}', 100), packed('{"number":2}', 65 * mebibytes)])
+    const { samples } = await probe(sourceAt(server.endpoint, { streamName: 'packed' }))
+    assert.deepEqual(
+      samples[0]?.rows.map(({ number }) => Number(number)),
+      [1],
+    )
+    await server.createStream('swollen', 1)
+    await server.put('swollen', [packed('{"number":1}', 65 * mebibytes)])
+    const source = sourceAt(server.endpoint, { streamName: 'swollen' })
+    const { reason } = await probeFails(source, { step: 'decode', code: 'undecodable' }, { secrets })
+    assert.match(reason, /larger than 64 MiB/)
   })
 
   it('says that credentials have ended', async () => {

@@ -56,12 +56,7 @@ async function decode(
       field: 'format',
     })
   }
-  let leftBytes = maxUnpackedBytes
-  const values = records.map((record) => {
-    const value = unpacked(record, leftBytes)
-    leftBytes -= value.length
-    return value
-  })
+  const values = unpackedValues(records)
   try {
     return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))
   } catch (error) {
@@ -70,10 +65,28 @@ async function decode(
   }
 }
 
+/** As many as fit into a sample. */
+function unpackedValues(records: SampledRecord[]): Uint8Array[] {
+  const values: Uint8Array[] = []
+  let leftBytes = maxUnpackedBytes
+  for (const record of records) {
+    const value = unpacked(record, leftBytes)
+    if (value === 'too large' || value.length > leftBytes) break
+    values.push(value)
+    leftBytes -= value.length
+  }
+  const [first] = records
+  if (!first || values.length > 0) return values
+  throw undecodable(
+    `the record ${first.sequence} of ${first.shard} is larger than 64 MiB when it is decompressed`,
+    'write smaller records to the stream',
+  )
+}
+
 /** What the Kinesis Producer Library puts before many records that it makes one of. */
 const aggregated = Buffer.from('f3899ac2', 'hex')
 
-function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array {
+function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array | 'too large' {
   if (aggregated.equals(data.subarray(0, aggregated.length))) {
     throw undecodable(
       `the record ${sequence} of ${shard} is many that the Kinesis Producer Library has made one of`,
@@ -81,7 +94,7 @@ function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): U
     )
   }
   const value = decompress(data, maxBytes)
-  if ('broken' in value) {
+  if (typeof value === 'object' && 'broken' in value) {
     throw undecodable(`the record ${sequence} of ${shard} begins as ${value.broken} does, but cannot be decompressed`)
   }
   return value

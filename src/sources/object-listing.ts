@@ -1,7 +1,10 @@
 // The objects of a store that a pattern takes. Folders that a store shows as objects, and objects without a byte, are none.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ObjectPattern } from './object-pattern.ts'
 import { compareKeys, type ObjectPage, type ObjectStore, type StoredObject } from './object-store.ts'
 import { ProbeFailure } from './source.ts'
+
+const maxBlockedMs = 20
 
 export interface MatchingPage {
   matches: StoredObject[]
@@ -20,7 +23,7 @@ export async function listMatching(
   signal: AbortSignal,
 ): Promise<MatchingPage> {
   const { objects, isLast } = await listOrFind(store, pattern, after, signal)
-  const matches = objects.filter(({ key }) => !key.endsWith('/') && pattern.matches(key))
+  const matches = await matchesOf(objects, pattern, signal)
   return {
     matches: matches.filter(({ sizeBytes }) => sizeBytes > 0),
     last: objects.at(-1)?.key ?? after,
@@ -28,6 +31,25 @@ export async function listMatching(
     isLast: isLast || (pattern.isLiteral && objects.length > 0),
     hasEmpty: matches.some(({ sizeBytes }) => sizeBytes === 0),
   }
+}
+
+/** Keys and pattern come from users: what takes long must not keep everybody else waiting. */
+async function matchesOf(
+  objects: StoredObject[],
+  pattern: ObjectPattern,
+  signal: AbortSignal,
+): Promise<StoredObject[]> {
+  const matches: StoredObject[] = []
+  let startedAtMs = performance.now()
+  for (const object of objects) {
+    if (performance.now() - startedAtMs > maxBlockedMs) {
+      await nextTurn()
+      signal.throwIfAborted()
+      startedAtMs = performance.now()
+    }
+    if (!object.key.endsWith('/') && pattern.matches(object.key)) matches.push(object)
+  }
+  return matches
 }
 
 /** Whoever may read an object may not always list its neighbours; for one object that is not needed. */

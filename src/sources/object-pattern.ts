@@ -2,7 +2,7 @@
 // `**` is any number of any characters; `{a,b}` is one of several patterns; `{1..12}` is a number in a range, written with as
 // many digits as `{01..12}` shows. Everything else stands for itself, also a brace that is none of these. A pattern that is
 // empty or ends with `/` takes everything beneath it, because no object that holds data is called that.
-// Matching takes time in proportion to key and pattern, whatever they are: both come from users.
+// Matching takes time in proportion to key and pattern, whatever they are: both come from users, and both are limited.
 
 export interface ObjectPattern {
   /** As a user reads it. */
@@ -16,12 +16,15 @@ export interface ObjectPattern {
 
 export class PatternTooLarge extends Error {
   constructor() {
-    super(`a pattern has at most ${maxWildcards} wildcards and alternatives`)
+    super(`a pattern has at most ${maxWildcards} wildcards and alternatives, and ${maxRanges} ranges of them`)
     this.name = 'PatternTooLarge'
   }
 }
 
 export const maxWildcards = 200
+export const maxRanges = 10
+/** No store has longer ones; some count characters, others bytes. */
+const maxKeyLength = 1024
 
 type Token =
   | { kind: 'literal'; text: string }
@@ -29,7 +32,8 @@ type Token =
   | { kind: 'some' }
   | { kind: 'any' }
   | { kind: 'alternatives'; alternatives: Token[][] }
-  | { kind: 'range'; low: bigint; high: bigint; shortest: number; longest: number; isPadded: boolean }
+  /** Digits, of the same length if they are padded, otherwise without zeros before them. */
+  | { kind: 'range'; low: string; high: string; isPadded: boolean }
 
 /** A character of the pattern; one that was written encoded stands for itself. */
 interface Character {
@@ -43,7 +47,7 @@ export function parsePattern(text: string, { isUrl }: { isUrl: boolean }): Objec
   const shown = characters.map((character) => character.text).join('')
   const tokens = tokensOf(characters)
   if (shown === '' || shown.endsWith('/')) tokens.push({ kind: 'any' })
-  if (sizeOf(tokens) > maxWildcards) throw new PatternTooLarge()
+  if (sizeOf(tokens) > maxWildcards || rangesIn(tokens) > maxRanges) throw new PatternTooLarge()
   const [first] = tokens
   const prefix = first?.kind === 'literal' ? first.text : ''
   const isLiteral = first?.kind === 'literal' && tokens.length === 1
@@ -121,8 +125,8 @@ function rangeOf(characters: Character[]): Token | undefined {
   if (from === undefined || to === undefined) return undefined
   const [low, high] = BigInt(from) <= BigInt(to) ? [from, to] : [to, from]
   const isPadded = [low, high].some((end) => end.length > 1 && end.startsWith('0'))
-  const longest = Math.max(low.length, high.length)
-  return { kind: 'range', low: BigInt(low), high: BigInt(high), shortest: low.length, longest, isPadded }
+  const width = isPadded ? Math.max(low.length, high.length) : 0
+  return { kind: 'range', low: low.padStart(width, '0'), high: high.padStart(width, '0'), isPadded }
 }
 
 function sizeOf(tokens: Token[]): number {
@@ -134,47 +138,70 @@ function sizeOf(tokens: Token[]): number {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
+function rangesIn(tokens: Token[]): number {
+  const counts = tokens.map((token) => {
+    if (token.kind !== 'alternatives') return token.kind === 'range' ? 1 : 0
+    return token.alternatives.reduce((sum, alternative) => sum + rangesIn(alternative), 0)
+  })
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** By the places in a key, up to the one behind it: 1 where a part of the pattern can end. Ways that meet are one from there. */
+type Places = Uint8Array
+
 function doesMatch(tokens: Token[], key: string): boolean {
-  return endsOf(tokens, key, new Set([0])).has(key.length)
+  if (key.length > maxKeyLength) return false
+  const starts = new Uint8Array(key.length + 1)
+  starts[0] = 1
+  return endsOf(tokens, key, starts)[key.length] === 1
 }
 
-/** Where in the key the tokens can end when they begin at one of `starts`. A set: ways that meet are walked once from there. */
-function endsOf(tokens: Token[], key: string, starts: Set<number>): Set<number> {
-  let positions = starts
+/** Where in the key the tokens can end when they begin at one of `starts`. */
+function endsOf(tokens: Token[], key: string, starts: Places): Places {
+  let places = starts
   for (const token of tokens) {
-    if (positions.size === 0) break
-    positions = stepFrom(token, key, positions)
+    if (!places.includes(1)) break
+    places = stepFrom(token, key, places)
   }
-  return positions
+  return places
 }
 
-function stepFrom(token: Token, key: string, positions: Set<number>): Set<number> {
-  const ends = new Set<number>()
+function stepFrom(token: Token, key: string, starts: Places): Places {
+  const ends = new Uint8Array(starts.length)
+  if (token.kind === 'alternatives') {
+    for (const alternative of token.alternatives) {
+      const found = endsOf(alternative, key, starts)
+      for (let at = 0; at < found.length; at++) if (found[at]) ends[at] = 1
+    }
+    return ends
+  }
+  for (let start = 0; start < starts.length; start++) {
+    if (!starts[start]) continue
+    markEnds(token, key, start, ends)
+    // What is behind the first start is behind all of them.
+    if (token.kind === 'any') break
+  }
+  return ends
+}
+
+function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, start: number, ends: Places): void {
   switch (token.kind) {
     case 'literal':
-      for (const at of positions) if (key.startsWith(token.text, at)) ends.add(at + token.text.length)
-      return ends
+      if (key.startsWith(token.text, start)) ends[start + token.text.length] = 1
+      return
     case 'one':
-      for (const at of positions) if (at < key.length && key[at] !== '/') ends.add(at + characterLength(key, at))
-      return ends
+      if (start < key.length && key[start] !== '/') ends[start + characterLength(key, start)] = 1
+      return
     case 'some':
-      for (const start of positions) {
-        // From an end that is known already, everything behind it is known too.
-        for (let at = start; !ends.has(at); at += characterLength(key, at)) {
-          ends.add(at)
-          if (at >= key.length || key[at] === '/') break
-        }
-      }
-      return ends
     case 'any':
-      for (let at = Math.min(...positions); at < key.length; at += characterLength(key, at)) ends.add(at)
-      return ends.add(key.length)
-    case 'alternatives':
-      for (const alternative of token.alternatives) for (const at of endsOf(alternative, key, positions)) ends.add(at)
-      return ends
+      // From an end that is known already, everything behind it is known too.
+      for (let at = start; at <= key.length && !ends[at]; at += characterLength(key, at)) {
+        ends[at] = 1
+        if (token.kind === 'some' && key[at] === '/') return
+      }
+      return
     case 'range':
-      for (const at of positions) for (const length of numberLengths(token, key, at)) ends.add(at + length)
-      return ends
+      markNumbers(token, key, start, ends)
   }
 }
 
@@ -183,14 +210,17 @@ function characterLength(key: string, at: number): number {
   return (key.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
 }
 
-function numberLengths(range: Extract<Token, { kind: 'range' }>, key: string, at: number): number[] {
-  const { low, high, shortest, longest, isPadded } = range
-  const digits = /^\d*/.exec(key.slice(at, at + longest))![0]
-  const lengths: number[] = []
-  for (let length = isPadded ? longest : shortest; length <= digits.length; length++) {
-    const text = digits.slice(0, length)
-    if (!isPadded && length > 1 && text.startsWith('0')) continue
-    if (BigInt(text) >= low && BigInt(text) <= high) lengths.push(length)
+function markNumbers(range: Extract<Token, { kind: 'range' }>, key: string, start: number, ends: Places): void {
+  const { low, high, isPadded } = range
+  for (let length = 1; length <= high.length; length++) {
+    const digit = key.charCodeAt(start + length - 1)
+    // Also behind the end, where it is not a number.
+    if (!(digit >= 0x30 && digit <= 0x39)) return
+    if (length < low.length) continue
+    if (!isPadded && length > 1 && key[start] === '0') return
+    // Numbers of the same length have the order of their digits.
+    const isTooLow = length === low.length && key.slice(start, start + length) < low
+    const isTooHigh = length === high.length && key.slice(start, start + length) > high
+    if (!isTooLow && !isTooHigh) ends[start + length] = 1
   }
-  return lengths
 }

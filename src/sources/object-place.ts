@@ -3,7 +3,7 @@
 import type { ObjectStorageSource } from '../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { type AzureAccount, azureAccount } from './azure-account.ts'
-import { maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
+import { maxRanges, maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
 import { type FailureCode, ProbeFailure } from './source.ts'
 
 /** A bucket of a store that speaks S3. */
@@ -133,7 +133,7 @@ function patternOf(text: string, field: 'url' | 'path'): ObjectPattern {
     return parsePattern(text, { isUrl: field === 'url' })
   } catch (error) {
     if (!(error instanceof PatternTooLarge)) throw error
-    const reason = `the pattern has more than ${maxWildcards} wildcards and alternatives`
+    const reason = `the pattern has more than ${maxWildcards} wildcards and alternatives, or ${maxRanges} ranges of numbers`
     throw noPlace(field, reason, 'use a shorter pattern that takes the same objects', 'not_set_up')
   }
 }

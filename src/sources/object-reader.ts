@@ -33,6 +33,7 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
   let after = keyOf(position)
   const listed: StoredObject[] = []
   let isAtEnd = false
+  const closing = new AbortController()
 
   /** The next object; undefined when there is none for now. */
   const findNext = async (limit: AbortSignal): Promise<StoredObject | undefined> => {
@@ -50,8 +51,9 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
   return {
     /** One object: a partition gives one batch, and whatever the limits are, a single one may exceed them. */
     async read({ waitMs, signal: ofRead }: ReadLimits): Promise<Batch[]> {
-      const limit = AbortSignal.any([signal, ofRead])
+      const limit = AbortSignal.any([signal, ofRead, closing.signal])
       try {
+        limit.throwIfAborted()
         let object = await findNext(limit)
         if (!object && isContinuous) {
           // Stores count every list: they are asked once in the time that the caller gives.
@@ -67,11 +69,14 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
         position = positionOf(object)
         return [batchOf(object, from, position, store)]
       } catch (error) {
-        throw readerError(error)
+        throw limit.aborted ? new NotConnected() : readerError(error)
       }
     },
     acknowledge: async () => undefined,
-    close: async () => store.close(),
+    async close() {
+      closing.abort()
+      store.close()
+    },
   }
 }
 

@@ -174,6 +174,20 @@ describe('a source of objects in a store that misbehaves', () => {
     assert.ok(server.requests.length <= 3)
   })
 
+  it('does not take an answer without an end for a list or an error', async (test) => {
+    for (const status of [200, 403]) {
+      const server = await answering(test, (_, response) => {
+        response.writeHead(status, { 'content-type': 'application/xml' })
+        response.end(`<EnumerationResults><Blobs/>${'<a>x</a>'.repeat(1_000_000)}</EnumerationResults>`)
+      })
+      for (const { source, field, secrets } of sourcesAt(server.url)) {
+        // The client of S3 still learns the status of an error.
+        const code = status === 403 && field === 'url' ? 'permission_missing' : 'protocol_mismatch'
+        await probeFails(source, { step: 'describe', code }, { secrets })
+      }
+    }
+  })
+
   it('looks at no more than ten pages', async (test) => {
     let page = 0
     const server = await answering(test, (_, response) => response.end(listOf(entry(`a${page++ + 100}`, 5), true)))
@@ -223,6 +237,25 @@ describe('a source of objects in a store that misbehaves', () => {
       await reader.close()
       await assert.rejects(whole, NotConnected)
     }
+  })
+
+  it('is not connected once the reader is closed, or a read is called off, even with objects to give', async (test) => {
+    const contents = `${entry('a.json', 5)}${entry('b.json', 5)}`
+    const server = await answering(test, (_, response) => response.end(listOf(contents, false)))
+    const signal = AbortSignal.timeout(10_000)
+    const source = s3Source(`${server.url}/data/*.json`, accessKey, { isContinuous: true })
+    const open = () => source.open({}, { egress: loopbackEgress, signal })
+    const limits = { maxRecords: 1, maxBytes: 1, waitMs: 60_000, signal }
+    const reader = await open()
+    assert.equal((await reader.read(limits)).length, 1)
+    await assert.rejects(reader.read({ ...limits, signal: AbortSignal.abort() }), NotConnected)
+    await reader.close()
+    await assert.rejects(reader.read(limits), NotConnected)
+    const waiting = await open()
+    for (const _ of 'ab') await waiting.read(limits)
+    const read = waiting.read(limits)
+    await waiting.close()
+    await assert.rejects(read, NotConnected)
   })
 
   it('is not connected when the store goes away', async () => {

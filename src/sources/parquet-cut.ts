@@ -11,7 +11,7 @@ const maxEntries = 10_000
 
 /** For the rows, when the fields are paid for. */
 export function sampleBudgetOf(fields: SourceField[]): SampleBudget {
-  const budget = { values: 500_000, unpackedBytes: 16 * 1024 * 1024 }
+  const budget = { values: 200_000, unpackedBytes: 16 * 1024 * 1024 }
   try {
     for (const { name, type } of fields) {
       spendValues(budget, 1)

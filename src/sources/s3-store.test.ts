@@ -122,6 +122,59 @@ describe('a store that speaks S3', () => {
     assert.match(answering.requests[0]!.url!, /prefix=a&start-after=before/)
   })
 
+  const listOf = (text: string) => `<ListBucketResult><Name>data</Name>${text}</ListBucketResult>`
+  const contentsOf = (key: string) => `<Contents><Key>${key}</Key><Size>1</Size><ETag>"x"</ETag></Contents>`
+
+  it('lists 1,000 objects with the longest keys', async (test) => {
+    const keys = Array.from({ length: 1_000 }, (_, index) => `${index + 1_000}${'%C3%A9'.repeat(510)}`)
+    const list = listOf(`<EncodingType>url</EncodingType>${keys.map(contentsOf).join('')}`)
+    const { url: endpoint } = await scripted(test, list)
+    const { objects } = await openAt(test, { endpoint }).list('', undefined, signal)
+    assert.deepEqual([objects.length, objects[0]!.key], [1_000, `1000${'é'.repeat(510)}`])
+  })
+
+  for (const [what, text] of [
+    ['is too long', ' x'.repeat(1_000).concat('<a/>').repeat(2_001)],
+    ['has too many tags', contentsOf('a').repeat(20_000)],
+    ['has a text without an end', 'x'.repeat(100_000)],
+    ['declares a type of document', '<!DocType x>'],
+  ] as const) {
+    it(`does not take a list for one that ${what}`, async (test) => {
+      const { url: endpoint } = await scripted(test, listOf(text))
+      const expected = { name: 'ProbeFailure', code: 'protocol_mismatch' }
+      await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+    })
+
+    it(`tells an error that ${what} by its status`, async (test) => {
+      const { url: endpoint } = await scripted(test, `<Error><Code>AccessDenied</Code>${text}</Error>`, 502)
+      const expected = { name: 'ProbeFailure', code: 'source_failed' }
+      await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+      await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), expected)
+    })
+  }
+
+  it('reads objects that are longer than any list', async (test) => {
+    const bytes = Buffer.alloc(5_000_000, 'x')
+    const { url: endpoint } = await scripted(test, bytes)
+    const large = { ...object, sizeBytes: bytes.length }
+    const read = await openAt(test, { endpoint }).read(large, 0, bytes.length, signal)
+    assert.equal(read.length, bytes.length)
+  })
+
+  it('goes on behind pages that have nothing in them, as long as the store says how', async (test) => {
+    const answering = await startScripted(({ url = '' }, response) => {
+      const token = new URL(url, 'http://store').searchParams.get('continuation-token')
+      const more = `<IsTruncated>true</IsTruncated><NextContinuationToken>${Number(token) + 1}</NextContinuationToken>`
+      response.end(listOf(token === '3' ? contentsOf('z.json') : more))
+    })
+    test.after(() => answering.stop())
+    const { objects, isLast } = await openAt(test, { endpoint: answering.url }).list('', 'a', signal)
+    assert.deepEqual([objects.map(({ key }) => key), isLast], [['z.json'], true])
+    const { url: endpoint } = await scripted(test, listOf('<IsTruncated>true</IsTruncated>'))
+    const expected = { name: 'ProbeFailure', code: 'protocol_mismatch' }
+    await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+  })
+
   for (const [name, status, code] of [
     ['InvalidObjectState', 403, 'not_set_up'],
     ['SlowDown', 503, 'source_failed'],

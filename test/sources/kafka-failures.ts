@@ -199,7 +199,7 @@ function describeWay(running: () => KafkaServer): void {
         const config = { brokers: `127.0.0.1:${silent.port}` }
         const startedAtMs = performance.now()
         const options = { secrets: secretsOf(server), timeoutMs: 300 }
-        const expected = { step: 'connect', code: 'timed_out', field: 'brokers' } as const
+        const expected = { step: 'tls', code: 'timed_out', field: 'brokers' } as const
         await probeFails(sourceOf(server, 'any', { config, context }), expected, options)
         const tookMs = performance.now() - startedAtMs
         assert.ok(tookMs < 900, `${tookMs} ms`)

@@ -121,7 +121,8 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const topic = await topicWith(server, [])
       await withReader(sourceOf(server, topic), {}, async (reader) => {
         const startedAtMs = performance.now()
-        assert.deepEqual(await reader.read({ ...limits, waitMs: 20_000, signal: AbortSignal.timeout(100) }), [])
+        const stopped = { ...limits, waitMs: 20_000, signal: AbortSignal.timeout(100) }
+        await assert.rejects(reader.read(stopped), NotConnected)
         assert.ok(performance.now() - startedAtMs < 2_000)
         await server.produce(topic, jsonRecords(3))
         assert.deepEqual(await readIds(reader, 3), [0, 1, 2])
@@ -140,6 +141,27 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const { batches } = await readAll(source, { [`${topic}/0`]: '5' })
       assert.deepEqual(idsOf(batches), [5, 6])
     })
+
+    for (const strategy of ['from_latest', 'from_timestamp'] as const) {
+      it(`reads all of a partition that was added while nobody read, also ${strategy}`, async () => {
+        const server = running()
+        const timestampMs = Date.now() - 3_600_000
+        const old = jsonRecords(10, 2).map((record) => ({ ...record, timestampMs }))
+        const topic = await topicWith(server, old, 2)
+        const timestamp = new Date(Date.now() - 60_000).toISOString().slice(0, 16)
+        const offset = strategy === 'from_latest' ? { strategy } : { strategy, timestamp }
+        const source = sourceOf(server, topic, { config: { offset } })
+        const first = await withReader(source, {}, (reader) =>
+          reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
+        )
+        const starts = Object.fromEntries(first.map(({ partition, next }) => [partition, next]))
+        assert.deepEqual(starts, { [`${topic}/0`]: '5', [`${topic}/1`]: '5' })
+        // As if the second partition had not been there yet.
+        const { batches } = await readAll(source, { [`${topic}/0`]: '5' })
+        assert.deepEqual(idsOf(batches), [1, 3, 5, 7, 9])
+        assert.equal(batches[0]?.from, '0')
+      })
+    }
 
     it('tells that records were deleted before they were read, or that the topic is another one', async () => {
       const server = running()

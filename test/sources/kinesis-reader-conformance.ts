@@ -203,7 +203,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     try {
       const startedAtMs = performance.now()
       const signal = AbortSignal.timeout(150)
-      await assert.rejects(reader.read({ ...limits, waitMs: 10_000, signal }))
+      await assert.rejects(reader.read({ ...limits, waitMs: 10_000, signal }), NotConnected)
       assert.ok(performance.now() - startedAtMs < 1_000)
     } finally {
       await reader.close()
