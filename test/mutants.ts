@@ -522,17 +522,17 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'plaintext-postgres',
-    file: 'src/sources/postgres-connection.ts',
+    file: 'src/sources/postgres/postgres-connection.ts',
     find: 'if (!hasTls && !allowPlaintext) throw',
     replace: 'if (!hasTls && allowPlaintext === undefined) throw',
-    tests: ['src/sources/postgres.test.ts'],
+    tests: ['src/sources/postgres/postgres.test.ts'],
   },
   {
     name: 'plaintext-kafka',
-    file: 'src/sources/kafka-connection.ts',
+    file: 'src/sources/kafka/kafka-connection.ts',
     find: 'if (access.hasTls || !context.allowPlaintext || isMutual(config)) throw',
     replace: 'if (access.hasTls || isMutual(config)) throw',
-    tests: ['src/sources/kafka.test.ts'],
+    tests: ['src/sources/kafka/kafka.test.ts'],
   },
   {
     name: 'activity-before-seal',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fitProblems, virtualColumns } from './fit.ts'
-import { inferFields } from './infer-fields.ts'
-import { newBudget } from './sample-budget.ts'
+import { inferFields } from './formats/infer-fields.ts'
+import { newBudget } from './formats/sample-budget.ts'
+import { makeFitJudge } from './formats/value-fit.ts'
 import type { Row } from './source.ts'
-import { makeFitJudge } from './value-fit.ts'
 
 const sampleOf = (...rows: Row[]) => ({ rows, fields: inferFields(rows) })
 const column = (name: string, type = 'String') => ({ name, type })

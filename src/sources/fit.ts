@@ -1,9 +1,9 @@
 // Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
 // a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
-import { excerptOf } from './decode.ts'
-import { BudgetSpent, newBudget, type SampleBudget } from './sample-budget.ts'
+import { excerptOf } from './formats/decode.ts'
+import { BudgetSpent, newBudget, type SampleBudget } from './formats/sample-budget.ts'
+import { makeFitJudge, type ValueProblem } from './formats/value-fit.ts'
 import type { Row, Sample } from './source.ts'
-import { makeFitJudge, type ValueProblem } from './value-fit.ts'
 
 /** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */
 export const virtualColumns: readonly string[] = [

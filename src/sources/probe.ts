@@ -158,13 +158,17 @@ async function makeSource(kind: SourceKindName, source: PipeSource, context: Sou
   const shown = source.shown as never
   switch (kind) {
     case 'kafka':
-      return (await import('./kafka.ts')).makeKafkaSource(shown, source.secrets, context)
+      return (await import('./kafka/kafka.ts')).makeKafkaSource(shown, source.secrets, context)
     case 'kinesis':
-      return (await import('./kinesis.ts')).makeKinesisSource(shown, source.secrets, context)
+      return (await import('./kinesis/kinesis.ts')).makeKinesisSource(shown, source.secrets, context)
     case 'objectStorage':
-      return (await import('./object-storage.ts')).makeObjectStorageSource(shown, source.secrets, context)
+      return (await import('./object-storage/object-storage.ts')).makeObjectStorageSource(
+        shown,
+        source.secrets,
+        context,
+      )
     case 'postgres':
-      return (await import('./postgres.ts')).makePostgresSource(shown, source.secrets, context)
+      return (await import('./postgres/postgres.ts')).makePostgresSource(shown, source.secrets, context)
   }
 }
 

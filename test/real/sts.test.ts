@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
-import { makeObjectStorageSource } from '../../src/sources/object-storage.ts'
+import { makeObjectStorageSource } from '../../src/sources/object-storage/object-storage.ts'
 import type { ReadableSource } from '../../src/sources/source.ts'
 import { probe, probeFails, readAll } from '../sources/conformance.ts'
 import type { AccessKey } from '../sources/kinesis-server.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
 import type { SourceSecrets } from '../../src/pipes/pipe-source.ts'
-import { makeKafkaSource } from '../../src/sources/kafka.ts'
+import { makeKafkaSource } from '../../src/sources/kafka/kafka.ts'
 import type { Batch, Positions, ReadableSource, SourceContext, SourceReader } from '../../src/sources/source.ts'
 import { loopbackEgress } from './conformance.ts'
 import type { KafkaRecord, KafkaServer } from './kafka-server.ts'

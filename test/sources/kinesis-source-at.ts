@@ -1,6 +1,6 @@
 // A Kinesis source for tests that bring a server of their own: at any address, with the access key that startKinesis accepts.
 import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
-import { makeKinesisSource } from '../../src/sources/kinesis.ts'
+import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
 import type { ReadableSource } from '../../src/sources/source.ts'
 
 export const accessKey = { accessKeyId: 'AKIAREADER0000000000', secretKey: 'reader-secret/+0123456789' }

@@ -1,7 +1,7 @@
 // What the suite of PostgreSQL finds in the server: roles that may do more or less, and tables with one thing wrong each.
 import type { PostgresSource } from '../../src/pipes/postgres-source.ts'
 import type { TableMapping } from '../../src/pipes/table-mappings.ts'
-import { makePostgresSource } from '../../src/sources/postgres.ts'
+import { makePostgresSource } from '../../src/sources/postgres/postgres.ts'
 import type { Source, SourceContext } from '../../src/sources/source.ts'
 
 export interface PostgresServer {

@@ -1,0 +1,106 @@
+// How requests to AWS get out: through the egress, over HTTP/1.1, without following redirects and without timers of their own.
+import type { Readable } from 'node:stream'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { egressAgent } from '../../lib/egress-http.ts'
+import { trustWith } from '../../lib/egress-tls.ts'
+import type { SourceContext, Surroundings } from '../source.ts'
+import { type AnswerKind, collectAnswer } from './aws-answer.ts'
+
+/** A connection that is not there after this time will not come. */
+const connectMs = 10_000
+/** A request that is not answered after this time is lost: also where the signal lives long. */
+const requestMs = 30_000
+
+type Handle = NodeHttpHandler['handle']
+/** Asked only about answers that are no errors. */
+type KindOfAnswer = (request: Parameters<Handle>[0]) => AnswerKind
+
+/**
+ * How the clients of AWS send: HTTP/1.1 over connections of the egress. It follows no redirects. The client destroys it; whatever
+ * is under way then ends too. Errors are taken for XML, or for JSON as short.
+ */
+export function awsRequestHandler(
+  { egress, signal }: Surroundings,
+  trust: Pick<SourceContext, 'caCertificates'>,
+  kindOf: KindOfAnswer = () => 'xml',
+): NodeHttpHandler {
+  const closing = new AbortController()
+  const options = {
+    timeoutMs: connectMs,
+    signal: AbortSignal.any([signal, closing.signal]),
+    tls: trustWith(trust.caCertificates),
+  }
+  const httpAgent = egressAgent(egress, 'http', options)
+  const httpsAgent = egressAgent(egress, 'https', options)
+  const handler = new NodeHttpHandler({
+    httpAgent,
+    httpsAgent,
+    requestTimeout: requestMs,
+    throwOnRequestTimeout: true,
+  })
+  const destroy = (): void => {
+    closing.abort()
+    httpAgent.destroy()
+    httpsAgent.destroy()
+  }
+  return Object.assign(handler, { destroy, handle: withinBounds(handler.handle.bind(handler), kindOf) })
+}
+
+/** What is out of bounds is no answer, unless it is an error: that is told by its status, without its body. */
+function withinBounds(handle: Handle, kindOf: KindOfAnswer): Handle {
+  return async (request, options) => {
+    const answer = await handle(request, options)
+    const { response } = answer
+    const isError = response.statusCode < 200 || response.statusCode >= 300
+    const kind = isError ? 'xml' : kindOf(request)
+    if (kind === 'object') return answer
+    const body = await collectAnswer(response.body as Readable, kind)
+    if (!body && !isError) throw new Error('no answer of AWS')
+    response.body = body ?? new Uint8Array()
+    return answer
+  }
+}
+
+interface RetryToken {
+  getRetryCount(): number
+  getRetryDelay(): number
+}
+
+const retryToken = (count: number): RetryToken => ({ getRetryCount: () => count, getRetryDelay: () => 0 })
+
+/**
+ * For the clients of AWS, in place of their own: a request that broke, or whose time was wrong, is sent once more, and at once.
+ * Theirs waits with timers that no signal ends. What asks us to slow down is told to whoever asked.
+ */
+const retryOnce = {
+  acquireInitialRetryToken: async (): Promise<RetryToken> => retryToken(0),
+  refreshRetryTokenForRetry: async (
+    token: RetryToken,
+    { errorType }: { errorType: 'TRANSIENT' | 'THROTTLING' | 'SERVER_ERROR' | 'CLIENT_ERROR' },
+  ): Promise<RetryToken> => {
+    if (errorType !== 'TRANSIENT' || token.getRetryCount() > 0) throw new Error('not again')
+    return retryToken(1)
+  },
+  recordSuccess: (): void => undefined,
+}
+
+/** For every client of AWS: what the environment says to the operator's own tools must not change how a source is read. */
+export const awsClientDefaults = {
+  maxAttempts: 2,
+  retryStrategy: retryOnce,
+  useFipsEndpoint: false,
+  useDualstackEndpoint: false,
+}
+
+const domains: [regions: string, domain: string][] = [
+  ['cn-', 'amazonaws.com.cn'],
+  ['eusc-', 'amazonaws.eu'],
+  ['us-isob-', 'sc2s.sgov.gov'],
+  ['us-iso-', 'c2s.ic.gov'],
+]
+
+/** Where a service of AWS is in a region: a URL without a path. */
+export function awsEndpoint(service: 'kinesis' | 's3' | 'sts', region: string): string {
+  const domain = domains.find(([regions]) => region.startsWith(regions))?.[1] ?? 'amazonaws.com'
+  return `https://${service}.${region}.${domain}`
+}

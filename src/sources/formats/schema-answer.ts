@@ -1,0 +1,60 @@
+// What a schema registry answers when it is asked for a schema, by id or by subject and version.
+import { isObject } from '../../lib/merge-patch.ts'
+
+type SchemaType = 'AVRO' | 'PROTOBUF' | 'JSON'
+
+interface SchemaReference {
+  /** A name of Avro, or a path that Protobuf imports. */
+  name: string
+  subject: string
+  version: number
+}
+
+export interface RegisteredSchema {
+  type: SchemaType
+  schema: string
+  /** All that it refers to, also by way of others; what is referred to comes before what refers to it. */
+  references: (SchemaReference & { schema: string })[]
+}
+
+export interface SchemaAnswer {
+  type: SchemaType
+  schema: string
+  references: SchemaReference[]
+}
+
+/** Undefined when the answer is not one of a schema registry. */
+export function schemaOfAnswer(body: Buffer): SchemaAnswer | undefined {
+  const answer = parse(body)
+  if (!isObject(answer) || typeof answer.schema !== 'string') return undefined
+  // Left out, as it was before there were others, it is Avro.
+  const { schema, schemaType = 'AVRO', references = [] } = answer
+  if (schemaType !== 'AVRO' && schemaType !== 'PROTOBUF' && schemaType !== 'JSON') return undefined
+  if (!Array.isArray(references) || !references.every(isReference)) return undefined
+  return { type: schemaType, schema, references }
+}
+
+function isReference(value: unknown): value is SchemaReference {
+  return (
+    isObject(value) &&
+    typeof value.name === 'string' &&
+    typeof value.subject === 'string' &&
+    // Else it cannot stand in a path.
+    value.subject.isWellFormed() &&
+    Number.isSafeInteger(value.version)
+  )
+}
+
+/** The code that the registry gives its errors, such as 40403. */
+export function errorCodeOf(body: Buffer): number | undefined {
+  const answer = parse(body)
+  return isObject(answer) && typeof answer.error_code === 'number' ? answer.error_code : undefined
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,145 @@
+// Schemas by their id, from a registry that speaks as Confluent's does. Every failure is told as one of the step `decode`: that
+// is where a probe asks for schemas. Only `egress.request` is used, which follows no redirect.
+import { X509Certificate } from 'node:crypto'
+import { type Egress, EgressError } from '../../lib/egress.ts'
+import { trustWith } from '../../lib/egress-tls.ts'
+import { hostInUrl } from '../../lib/host.ts'
+import type { SourceContext, Surroundings } from '../source.ts'
+import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
+import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
+
+export type { RegisteredSchema } from './schema-answer.ts'
+
+export interface SchemaRegistryAddress {
+  url: string
+  credentials?: { username?: string; password?: string } | undefined
+  /** PEM; in place of the authorities that everyone trusts. */
+  caCertificate?: string | undefined
+}
+
+export interface SchemaRegistry {
+  /** `namedBy`: what names the schema, for the reason of a failure, such as `record 2`. Rejects with a ProbeFailure. */
+  loadSchema(id: number, namedBy?: string): Promise<RegisteredSchema>
+}
+
+export type RegistrySurroundings = Surroundings & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
+
+const maxSchemas = 100
+const maxReferences = 100
+const maxReferenceDepth = 10
+const maxAnswerBytes = 1024 * 1024
+/** A schema together with all that it refers to. */
+const maxTextLength = 4 * maxAnswerBytes
+const timeoutMs = 5_000
+
+export function makeSchemaRegistry(address: SchemaRegistryAddress, surroundings: RegistrySurroundings): SchemaRegistry {
+  const cache = new Map<number, Promise<RegisteredSchema>>()
+  let ask: Ask | undefined
+  return {
+    async loadSchema(id, namedBy = 'the record') {
+      // What is wrong with the address is told when the registry is first needed.
+      ask ??= makeAsk(address, surroundings)
+      const known = cache.get(id)
+      if (known) return known
+      const loading = loadWithReferences(ask, id, namedBy)
+      cache.set(id, loading)
+      loading.catch(() => cache.delete(id))
+      for (const oldest of cache.keys()) if (cache.size > maxSchemas) cache.delete(oldest)
+      return loading
+    },
+  }
+}
+
+interface Ask {
+  failures: RegistryFailures
+  /** `what` is asked for, as it is told when it is not there. */
+  schemaAt(path: string, what: string): Promise<SchemaAnswer>
+}
+
+function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }: RegistrySurroundings): Ask {
+  const { credentials, caCertificate } = address
+  const place = placeOf(address.url)
+  const failures = registryFailures(`${hostInUrl(place.host)}:${place.port}`, credentials !== undefined)
+  if (caCertificate !== undefined && !isCertificate(caCertificate)) throw failures.unreadableAuthority()
+  if (place.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
+  const tls = caCertificate === undefined ? trustWith(context.caCertificates) : { ca: caCertificate }
+  const headers = {
+    accept: 'application/vnd.schemaregistry.v1+json, application/json',
+    ...(credentials ? { authorization: basic(credentials) } : {}),
+  }
+  const get = async (path: string): ReturnType<Egress['request']> => {
+    try {
+      return await egress.request({
+        protocol: place.protocol,
+        host: place.host,
+        port: place.port,
+        method: 'GET',
+        path: `${place.path}${path}`,
+        headers,
+        maxAnswerBytes,
+        timeoutMs,
+        signal,
+        tls,
+      })
+    } catch (error) {
+      throw error instanceof EgressError ? failures.unreached(error) : error
+    }
+  }
+  return {
+    failures,
+    async schemaAt(path, what) {
+      const { status, body } = await get(path)
+      if (status !== 200) throw failures.refused(status, body, what)
+      const answer = schemaOfAnswer(body)
+      if (!answer) throw failures.notARegistry()
+      return answer
+    },
+  }
+}
+
+function placeOf(url: string): { protocol: 'http' | 'https'; host: string; port: number; path: string } {
+  const { protocol, hostname, port, pathname } = new URL(url)
+  const isHttps = protocol === 'https:'
+  return {
+    protocol: isHttps ? 'https' : 'http',
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port) || (isHttps ? 443 : 80),
+    path: pathname.replace(/\/+$/, ''),
+  }
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0
+  } catch {
+    return false
+  }
+}
+
+function basic({ username = '', password = '' }: { username?: string; password?: string }): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
+async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promise<RegisteredSchema> {
+  const what = `${namedBy} names schema ${id}`
+  const { type, schema, references } = await ask.schemaAt(`/schemas/ids/${id}`, what)
+  const loaded: RegisteredSchema['references'] = []
+  const seen = new Set<string>()
+  let textLength = schema.length
+  const load = async (wanted: SchemaAnswer['references'], depth: number): Promise<void> => {
+    for (const { name, subject, version } of wanted) {
+      // The first of a name counts, as in the clients of Confluent.
+      if (seen.has(name)) continue
+      seen.add(name)
+      if (depth > maxReferenceDepth || seen.size > maxReferences) throw ask.failures.tooManyReferences(id)
+      const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
+      const answer = await ask.schemaAt(path, `schema ${id} refers to version ${version} of another subject`)
+      textLength += answer.schema.length
+      if (textLength > maxTextLength) throw ask.failures.tooManyReferences(id)
+      await load(answer.references, depth + 1)
+      loaded.push({ name, subject, version, schema: answer.schema })
+    }
+  }
+  await load(references, 1)
+  return { type, schema, references: loaded }
+}

@@ -1,0 +1,109 @@
+// What a reader holds and gives out of what brokers sent: within its limits, and without keeping others waiting.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { crc32c } from '@platformatic/kafka'
+import { buildBatch } from '../../../test/sources/kafka-broker/record-batch.ts'
+import { type ReadPartition, takeBatches } from './kafka-assignment.ts'
+import { readRecords } from './kafka-records.ts'
+
+const limits = { maxRecords: 1_000_000, maxBytes: 1e9, waitMs: 0 }
+
+function partitionWith(bytes: Buffer, partition = 0): ReadPartition {
+  return {
+    topic: 'topic',
+    partition,
+    leader: undefined,
+    name: `topic/${partition}`,
+    position: 0n,
+    isBegun: true,
+    isLaterAddition: false,
+    mustTellStart: false,
+    upcoming: readRecords(bytes, 0n, []),
+    head: undefined,
+    unpackedBytes: 0,
+  }
+}
+
+function zigzag(value: number): number[] {
+  const bytes: number[] = []
+  let rest = value * 2
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80)
+  return [...bytes, rest]
+}
+
+/** Deleted keys only, packed to almost nothing. */
+function deletions(count: number): Buffer {
+  const noKeyNoValueNoHeaders = [1, 1, 0]
+  const body = Array.from({ length: count }, (_, index) => {
+    const record = [0, 0, ...zigzag(index), ...noKeyNoValueNoHeaders]
+    return Buffer.from([...zigzag(record.length), ...record])
+  })
+  const { bytes } = buildBatch([{ value: Buffer.from('a') }], 'none')
+  const batch = Buffer.concat([bytes.subarray(0, 61), gzipSync(Buffer.concat(body))])
+  batch.writeInt32BE(batch.length - 12, 8)
+  batch.writeInt16BE(1, 21)
+  batch.writeInt32BE(count - 1, 23)
+  batch.writeInt32BE(count, 57)
+  batch.writeUInt32BE(crc32c(batch.subarray(21)), 17)
+  return batch
+}
+
+describe('what a Kafka reader gives out', () => {
+  it('unpacks some batches in one read, and the others in the next', async () => {
+    const { bytes } = buildBatch([{ value: Buffer.alloc(20 * 1024 * 1024) }], 'zstd')
+    const partitions = [0, 1, 2, 3, 4].map((partition) => partitionWith(bytes, partition))
+    const signal = AbortSignal.timeout(20_000)
+    const reads: string[][] = []
+    for (let count = 0; count < 3; count++) {
+      const read = await takeBatches(partitions, { ...limits, signal })
+      reads.push(read.map(({ partition }) => partition))
+    }
+    assert.deepEqual(reads, [['topic/0', 'topic/1'], ['topic/2', 'topic/3'], ['topic/4']])
+  })
+
+  it('finishes what is unpacked before it unpacks more', async () => {
+    const records = Array.from({ length: 4 }, () => ({ value: Buffer.alloc(10 * 1024 * 1024) }))
+    const { bytes } = buildBatch(records, 'zstd')
+    const partitions = [0, 1].map((partition) => partitionWith(bytes, partition))
+    const signal = AbortSignal.timeout(20_000)
+    const turns: string[] = []
+    for (let count = 0; count < 8; count++) {
+      // The first that could have a turn is not always the one that holds something.
+      const read = await takeBatches(count === 0 ? partitions : partitions.toReversed(), {
+        ...limits,
+        maxRecords: 1,
+        signal,
+      })
+      turns.push(...read.map(({ partition }) => partition))
+    }
+    assert.deepEqual(turns.slice(0, 4), Array(4).fill('topic/0'))
+    assert.equal(turns.filter((turn) => turn === 'topic/1').length, 4)
+  })
+
+  it('counts what headers take, even when they are empty', async () => {
+    const headers = Array.from({ length: 1_000 }, (): [string, null] => ['', null])
+    const record = { offset: 0n, timestampMs: 0, key: null, value: Buffer.from('a'), headers }
+    const steps = [0n, 1n, 2n].map((offset) => ({
+      record: { ...record, offset },
+      nextOffset: offset + 1n,
+      unpackedBytes: 1,
+    }))
+    const partition = { ...partitionWith(Buffer.alloc(0)), upcoming: steps.values() }
+    const signal = AbortSignal.timeout(10_000)
+    const [batch] = await takeBatches([partition], { ...limits, maxBytes: 150_000, signal })
+    assert.equal(batch?.records?.length, 1)
+  })
+
+  it('lets others have their turn, and goes on later where it was stopped', async () => {
+    const count = 300_000
+    const partition = partitionWith(deletions(count))
+    const stopping = new AbortController()
+    setImmediate(() => stopping.abort())
+    const [stopped] = await takeBatches([partition], { ...limits, signal: stopping.signal })
+    assert.ok(stopped && Number(stopped.next) < count, `read up to ${stopped?.next}`)
+    const [rest] = await takeBatches([partition], { ...limits, signal: AbortSignal.timeout(20_000) })
+    assert.equal(rest?.from, stopped.next)
+    assert.equal(rest.next, String(count))
+  })
+})

@@ -1,0 +1,185 @@
+// The brokers of a source as one: the first that answers, those that it names, the partitions of the topics and who leads them.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findCoordinatorV1, findCoordinatorV4, metadataV4, metadataV8, metadataV12 } from '@platformatic/kafka'
+import { ProbeFailure, type ProbeStep } from '../source.ts'
+import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
+import { type BrokerPlace, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
+import { makeTurnstile } from './kafka-pace.ts'
+
+export interface TopicPartition {
+  topic: string
+  partition: number
+  /** Undefined while the partition has none. */
+  leader: BrokerPlace | undefined
+}
+
+export interface KafkaCluster {
+  /** All partitions of all topics of the source, as they are now. Rejects with a ProbeFailure when a topic is not there. */
+  loadPartitions(): Promise<TopicPartition[]>
+  /** The broker that keeps the positions of the group, or why it is not told. */
+  findCoordinator(group: string): Promise<{ place?: BrokerPlace; errorCode: number }>
+  /** One connection for each place and purpose. Rejects with a ProbeFailure. */
+  connectionTo(place: BrokerPlace, purpose?: 'group'): Promise<BrokerConnection>
+}
+
+const metadataApis = [metadataV12.api, metadataV8.api, metadataV4.api] as const
+const coordinatorApis = [findCoordinatorV4.api, findCoordinatorV1.api] as const
+
+/** Together for all brokers that are tried, as far as that leaves each a chance. */
+const connectTimeoutMs = 8_000
+const leastConnectTimeoutMs = 2_000
+
+/** Whoever answers says who the other brokers are, and could name any number of them. */
+const mostOpeningAtOnce = 8
+const mostConnections = 256
+
+interface Opening {
+  connecting: Promise<BrokerConnection>
+  connection?: BrokerConnection
+}
+
+/** Its connections end with the access. */
+export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep) => void): Promise<KafkaCluster> {
+  const { place: first, connection } = await connectFirst(access, begin)
+  const openings = new Map<string, Opening>()
+  /** Also those that others have taken the place of: a request may still be on its way there. */
+  const all = new Set<Opening>()
+  const inTurn = makeTurnstile(mostOpeningAtOnce)
+  const firstOpening: Opening = { connecting: Promise.resolve(connection), connection }
+  openings.set(keyOf(first), firstOpening)
+  all.add(firstOpening)
+
+  const connectionTo: KafkaCluster['connectionTo'] = (place, purpose) => {
+    const key = keyOf(place, purpose)
+    const known = openings.get(key)
+    const isGood = known && (!known.connection || (known.connection.isOpen && !known.connection.isExpired()))
+    if (isGood) return known.connecting
+    for (const other of all) {
+      if (other.connection && !other.connection.isOpen) all.delete(other)
+    }
+    if (all.size >= mostConnections) return Promise.reject(tooManyBrokers())
+    const opening: Opening = {
+      connecting: inTurn(() => connectBroker(access, place, { timeoutMs: connectTimeoutMs })),
+    }
+    openings.set(key, opening)
+    all.add(opening)
+    opening.connecting.then(
+      (opened) => {
+        opening.connection = opened
+      },
+      () => {
+        all.delete(opening)
+        if (openings.get(key) === opening) openings.delete(key)
+      },
+    )
+    return opening.connecting
+  }
+
+  return {
+    connectionTo,
+    loadPartitions: () => loadPartitions(access, () => connectionTo(first)),
+    async findCoordinator(group) {
+      const broker = await connectionTo(first)
+      const { coordinators } = await broker.call((wire) => broker.choose(coordinatorApis).async(wire, 0, [group]))
+      const [coordinator] = coordinators
+      if (!coordinator) return { errorCode: kafkaErrors.coordinatorNotAvailable }
+      const { errorCode, host, port } = coordinator
+      return errorCode === 0 ? { errorCode, place: { host, port, isAdvertised: true } } : { errorCode }
+    },
+  }
+}
+
+function keyOf({ host, port }: BrokerPlace, purpose = 'records'): string {
+  return `${host} ${port} ${purpose}`
+}
+
+function tooManyBrokers(): ProbeFailure {
+  return new ProbeFailure({
+    step: 'connect',
+    code: 'not_set_up',
+    reason: `the brokers name more than ${mostConnections} others that would have to be connected to`,
+    remedy: 'check advertised.listeners of the brokers, or spread the topics over fewer of them',
+    field: 'brokers',
+  })
+}
+
+/** The brokers that the user gave, one after the other until one lets us in or says why it does not. */
+async function connectFirst(
+  access: KafkaAccess,
+  begin: ((step: ProbeStep) => void) | undefined,
+): Promise<{ place: BrokerPlace; connection: BrokerConnection }> {
+  const places = access.config.brokers.split(',').map(placeOf)
+  const timeoutMs = Math.max(leastConnectTimeoutMs, Math.floor(connectTimeoutMs / places.length))
+  const begun = new Set<ProbeStep>()
+  const beginOnce = (step: ProbeStep): void => {
+    if (begun.has(step)) return
+    begun.add(step)
+    begin?.(step)
+  }
+  beginOnce('connect')
+  let failure: ProbeFailure | undefined
+  let triedCount = 0
+  for (const place of places) {
+    try {
+      return { place, connection: await connectBroker(access, place, { timeoutMs, begin: beginOnce }) }
+    } catch (error) {
+      // Who is not let in by one broker is not let in by the others.
+      if (!(error instanceof ProbeFailure) || error.step === 'authenticate') throw error
+      failure ??= error
+      triedCount++
+    }
+    if (access.signal.aborted) break
+  }
+  throw triedCount > 1 ? amongOthers(failure!, triedCount) : failure!
+}
+
+function amongOthers(failure: ProbeFailure, triedCount: number): ProbeFailure {
+  const { step, code, reason, remedy, field, cause } = failure
+  const more = `${reason}; none of the ${triedCount} brokers that were tried can be used`
+  return failureFrom(cause, { step, code, reason: more, remedy, ...(field ? { field } : {}) })
+}
+
+function placeOf(broker: string): BrokerPlace {
+  const colon = broker.lastIndexOf(':')
+  const host = broker.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+  return { host, port: Number(broker.slice(colon + 1)), isAdvertised: false }
+}
+
+/** A topic or a leader that is new is not known to every broker at once. */
+const maxAttempts = 3
+const attemptPauseMs = 150
+
+async function loadPartitions(
+  access: KafkaAccess,
+  connect: () => Promise<BrokerConnection>,
+): Promise<TopicPartition[]> {
+  const names = [...new Set(access.config.topics.split(','))]
+  for (let attempt = 1; ; attempt++) {
+    const broker = await connect()
+    // Never with leave to create the topic: a wrong name would make one.
+    const answer = await broker.call((wire) => broker.choose(metadataApis).async(wire, names, false, false))
+    const places = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port, isAdvertised: true }]))
+    const topics = names.map((name) => answer.topics.find((topic) => topic.name === name) ?? missingTopic(name))
+    const isSettled = topics.every(
+      ({ errorCode, partitions }) =>
+        errorCode !== kafkaErrors.unknownTopicOrPartition &&
+        errorCode !== kafkaErrors.leaderNotAvailable &&
+        partitions.every(({ leaderId }) => places.has(leaderId)),
+    )
+    if (!isSettled && attempt < maxAttempts) {
+      await sleep(attemptPauseMs, undefined, { signal: access.signal }).catch(() => undefined)
+      continue
+    }
+    return topics.flatMap(({ errorCode, partitions }, index) => {
+      const topic = names[index]!
+      if (errorCode !== 0) throw topicFailure(errorCode, topic, 'describe')
+      return partitions
+        .toSorted((a, b) => a.partitionIndex - b.partitionIndex)
+        .map(({ partitionIndex, leaderId }) => ({ topic, partition: partitionIndex, leader: places.get(leaderId) }))
+    })
+  }
+}
+
+function missingTopic(name: string) {
+  return { name, errorCode: kafkaErrors.unknownTopicOrPartition, partitions: [] }
+}

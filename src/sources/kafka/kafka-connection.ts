@@ -1,0 +1,184 @@
+// A connection to one broker: by TLS, or without where the operator allows it and the broker speaks no TLS; then the versions
+// that it speaks; then the login. No credentials are sent before the broker has answered as Kafka.
+import type { Socket } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import { apiVersionsV0 } from '@platformatic/kafka'
+import { EgressError } from '../../lib/egress.ts'
+import { type TlsOptions, trustWith } from '../../lib/egress-tls.ts'
+import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { AwsCredentials } from '../aws/aws.ts'
+import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from '../source.ts'
+import { type BrokerPlace, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
+import { logIn } from './kafka-login.ts'
+import { openWire, type Wire, WireError } from './kafka-wire.ts'
+
+/** All that it takes to reach the brokers of a source, and what was found out about them. */
+export interface KafkaAccess extends Surroundings {
+  config: KafkaSource
+  secrets: SourceSecrets
+  context: SourceContext
+  tls: TlsOptions
+  /** Whether the brokers speak TLS: what the first one does, all others must do. */
+  hasTls: boolean | undefined
+  /** Of a login with IAM. */
+  region: string | undefined
+  awsCredentials: AwsCredentials | undefined
+  /** Ends all connections that were made with it. */
+  close(): void
+}
+
+export interface BrokerConnection extends Wire {
+  /** The first of these, newest first, that the broker speaks; the oldest if it speaks none. */
+  choose<Api extends { key: number; version: number }>(apis: readonly Api[]): Api
+  /** After that the broker ends the connection by itself. */
+  isExpired(): boolean
+}
+
+export interface ConnectOptions {
+  timeoutMs: number
+  begin?(step: ProbeStep): void
+}
+
+export function makeAccess(
+  config: KafkaSource,
+  secrets: SourceSecrets,
+  context: SourceContext,
+  surroundings: Surroundings,
+): KafkaAccess {
+  const controller = new AbortController()
+  return {
+    config,
+    secrets,
+    context,
+    egress: surroundings.egress,
+    signal: AbortSignal.any([surroundings.signal, controller.signal]),
+    tls: tlsOptions(config, secrets, context),
+    hasTls: undefined,
+    region: undefined,
+    awsCredentials: undefined,
+    close: () => controller.abort(),
+  }
+}
+
+/** Rejects with a ProbeFailure. */
+export async function connectBroker(
+  access: KafkaAccess,
+  place: BrokerPlace,
+  { timeoutMs, begin }: ConnectOptions,
+): Promise<BrokerConnection> {
+  const { config, signal } = access
+  const { socket, hasTls } = await openSocket(access, place, timeoutMs)
+  if (hasTls) begin?.('tls')
+  const wire = openWire(socket, signal)
+  try {
+    const versions = await loadVersions(wire, timeoutMs).catch((error: unknown) => {
+      throw error instanceof WireError ? helloFailure(error, place, isMutual(config)) : error
+    })
+    access.hasTls = hasTls
+    const choose: BrokerConnection['choose'] = (apis) => apis.find((api) => isSpoken(versions, api)) ?? apis.at(-1)!
+    begin?.('authenticate')
+    const openedAtMs = performance.now()
+    const lifetimeMs = isMutual(config) ? 0 : await logIn(wire, access, place, choose)
+    const isExpired = (): boolean => lifetimeMs > 0 && performance.now() > openedAtMs + lifetimeMs * 0.8
+    return Object.assign(wire, { choose, isExpired })
+  } catch (error) {
+    wire.close()
+    throw error
+  }
+}
+
+function isMutual({ authentication }: KafkaSource): boolean {
+  return authentication === 'MUTUAL_TLS'
+}
+
+async function openSocket(
+  access: KafkaAccess,
+  place: BrokerPlace,
+  timeoutMs: number,
+): Promise<{ socket: Socket; hasTls: boolean }> {
+  const { config, context, egress, signal, tls } = access
+  const { host, port } = place
+  const failed = (error: unknown): unknown =>
+    error instanceof EgressError ? wayFailure(error, place, isMutual(config)) : error
+  if (access.hasTls !== false) {
+    try {
+      return { socket: await egress.connectTls(host, port, { timeoutMs, signal, tls }), hasTls: true }
+    } catch (error) {
+      if (!(error instanceof EgressError) || error.tls !== 'no tls') throw failed(error)
+      // What was found out once holds: a broker that is to be asked without TLS only now would be a way around it.
+      if (access.hasTls || !context.allowPlaintext || isMutual(config)) throw tlsRefused(error, place, config)
+    }
+  }
+  try {
+    return { socket: await egress.connect(host, port, { timeoutMs, signal }), hasTls: false }
+  } catch (error) {
+    throw failed(error)
+  }
+}
+
+function tlsRefused(cause: Error, place: BrokerPlace, config: KafkaSource): ProbeFailure {
+  const allow = 'have the broker speak TLS, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true'
+  return failureFrom(cause, {
+    step: 'tls',
+    code: 'tls_refused',
+    reason: `${placeText(place)} does not speak TLS`,
+    remedy: isMutual(config) ? 'use the port of the brokers that asks for a client certificate' : allow,
+    field: 'brokers',
+  })
+}
+
+type Versions = Map<number, { min: number; max: number }>
+
+/** The oldest form of the question is understood by every broker. */
+async function loadVersions(wire: Wire, timeoutMs: number): Promise<Versions> {
+  const { errorCode, apiKeys } = await wire.call(
+    (connection) => apiVersionsV0.api.async(connection, 'penstock', '1'),
+    timeoutMs,
+  )
+  const versions: Versions = new Map(
+    apiKeys.map(({ apiKey, minVersion, maxVersion }) => [apiKey, { min: minVersion, max: maxVersion }]),
+  )
+  if (errorCode !== 0 || versions.size === 0) throw new WireError('garbled')
+  return versions
+}
+
+function isSpoken(versions: Versions, { key, version }: { key: number; version: number }): boolean {
+  const spoken = versions.get(key)
+  return spoken !== undefined && spoken.min <= version && version <= spoken.max
+}
+
+function tlsOptions(config: KafkaSource, secrets: SourceSecrets, context: SourceContext): TlsOptions {
+  const { caCertificate } = config
+  const { caCertificates } = context
+  if (caCertificate !== undefined && !isUsable({ ca: caCertificate })) {
+    throw new ProbeFailure({
+      step: 'tls',
+      code: 'certificate_untrusted',
+      reason: 'caCertificate is not a certificate that can be read',
+      remedy: 'send the certificate of the authority that signed the certificates of the brokers, as PEM',
+      field: 'caCertificate',
+    })
+  }
+  const { certificate, privateKey } = secrets.credentials ?? {}
+  const own = isMutual(config) ? { cert: certificate ?? '', key: privateKey ?? '' } : {}
+  if (isMutual(config) && !isUsable(own)) {
+    throw new ProbeFailure({
+      step: 'tls',
+      code: 'credentials_refused',
+      reason: 'the client certificate and its key cannot be read, or do not belong together',
+      remedy: 'send both as PEM, the key without a passphrase',
+      field: 'credentials',
+    })
+  }
+  return { ...own, ...(caCertificate === undefined ? trustWith(caCertificates) : { ca: caCertificate }) }
+}
+
+function isUsable(options: TlsOptions): boolean {
+  try {
+    createSecureContext(options)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,183 @@
+// Who we are, told to a broker in the way that the source says: SASL with a password, with a proof of it, or with a token.
+import {
+  type Connection,
+  ResponseError,
+  saslAuthenticateV0,
+  saslAuthenticateV1,
+  saslAuthenticateV2,
+  saslHandshakeV1,
+  saslOAuthBearer,
+  saslPlain,
+  saslScramSha,
+} from '@platformatic/kafka'
+import { knownFailure } from '../failure.ts'
+import { ProbeFailure } from '../source.ts'
+import type { BrokerConnection, KafkaAccess } from './kafka-connection.ts'
+import { type BrokerPlace, handshakeBroken, kafkaErrors, loginBroken, placeText } from './kafka-failure.ts'
+import { loadMskToken } from './kafka-token.ts'
+import { type Wire, WireError } from './kafka-wire.ts'
+
+type Mechanism = 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'OAUTHBEARER'
+type Authenticate = typeof saslAuthenticateV2.api
+type Answer = Awaited<ReturnType<Authenticate['async']>>
+
+interface Login {
+  mechanism: Mechanism
+  exchange(connection: Connection, authenticate: Authenticate): Promise<Answer>
+}
+
+const authenticateApis = [saslAuthenticateV2.api, saslAuthenticateV1.api, saslAuthenticateV0.api] as const
+
+/** How long the broker keeps the login, in milliseconds; 0 for ever. Rejects with a ProbeFailure. */
+export async function logIn(
+  wire: Wire,
+  access: KafkaAccess,
+  place: BrokerPlace,
+  choose: BrokerConnection['choose'],
+): Promise<number> {
+  const { mechanism, exchange } = await loadLogin(access, place)
+  await agreeOn(mechanism, wire, place)
+  const refused = refusal(access, place)
+  let answer: Answer
+  try {
+    answer = await wire.call((connection) => exchange(connection, withShortAnswers(choose(authenticateApis))))
+  } catch (error) {
+    if (error instanceof WireError) throw loginBroken(error, place)
+    const known = knownFailure(error, placeText(place), 'brokers')
+    throw known ?? (isAnswer(error) ? refused : brokerNotProven(place))
+  }
+  // A token that is refused is told in the text of an answer that is otherwise good.
+  const isRefused = answer.errorCode !== 0 || (mechanism === 'OAUTHBEARER' && answer.authBytes.length > 0)
+  if (isRefused) throw refused
+  return Number(answer.sessionLifetimeMs)
+}
+
+/** What the broker says in a login is a few names and numbers. */
+const mostLoginBytes = 4 * 1024
+
+/** The library searches an answer in a way that takes as long as the square of its length. */
+function withShortAnswers(authenticate: Authenticate): Authenticate {
+  const limited = ((connection, ours, callback) =>
+    authenticate(connection, ours, (error, answer) => {
+      // Thrown to the wire, which ends the connection for it.
+      if (answer && answer.authBytes.length > mostLoginBytes) throw new Error('an answer to a login is too long')
+      callback?.(error, answer)
+    })) as Authenticate
+  return Object.assign(limited, authenticate)
+}
+
+function isAnswer(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof ResponseError
+}
+
+async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerPlace): Promise<void> {
+  const { errorCode, mechanisms = [] } = await wire
+    .call((connection) => saslHandshakeV1.api.async(connection, mechanism))
+    .catch((error: unknown) => {
+      throw error instanceof WireError ? handshakeBroken(error, place) : error
+    })
+  if (errorCode === 0) return
+  const known = mechanisms.filter((offered) => wellKnownMechanisms.includes(offered))
+  const isOther = errorCode === kafkaErrors.unsupportedSaslMechanism && known.length > 0
+  throw new ProbeFailure({
+    step: 'authenticate',
+    code: 'not_set_up',
+    reason: isOther
+      ? `${placeText(place)} does not offer ${mechanism}, but ${known.join(' and ')}`
+      : `${placeText(place)} takes no login with ${mechanism}`,
+    remedy: isOther
+      ? `set authentication to what the broker offers, or enable ${mechanism} there`
+      : 'use the port of the brokers that asks for a login',
+    field: 'authentication',
+  })
+}
+
+/** What a broker offers is told only as far as it is a name that we know. */
+const wellKnownMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER', 'GSSAPI', 'AWS_MSK_IAM']
+
+async function loadLogin(access: KafkaAccess, place: BrokerPlace): Promise<Login> {
+  const { config, secrets } = access
+  const { authentication, type } = config
+  const { username = '', password = '', connectionString } = secrets.credentials ?? {}
+  if (authentication === 'IAM_USER' || authentication === 'IAM_ROLE') {
+    const token = await loadMskToken(access, place)
+    return {
+      mechanism: 'OAUTHBEARER',
+      exchange: (connection, authenticate) => saslOAuthBearer.authenticate(authenticate, connection, token, {}),
+    }
+  }
+  if (type === 'azureeventhub' && connectionString !== undefined) {
+    return plainLogin('$ConnectionString', connectionString)
+  }
+  if (authentication === 'SCRAM-SHA-256' || authentication === 'SCRAM-SHA-512') {
+    const algorithm = authentication === 'SCRAM-SHA-256' ? 'SHA-256' : 'SHA-512'
+    return {
+      mechanism: authentication,
+      exchange: (connection, authenticate) =>
+        saslScramSha.authenticate(authenticate, connection, algorithm, username, password, scramCrypto(place)),
+    }
+  }
+  return plainLogin(username, password)
+}
+
+function plainLogin(username: string, password: string): Login {
+  return {
+    mechanism: 'PLAIN',
+    exchange: (connection, authenticate) => saslPlain.authenticate(authenticate, connection, username, password),
+  }
+}
+
+/** Kafka's own default is 4,096, and its limit 16,384. */
+const mostIterations = 1_000_000
+
+/** The broker decides how much we must compute, up to a limit. */
+function scramCrypto(place: BrokerPlace): saslScramSha.ScramCryptoModule {
+  return {
+    ...saslScramSha.defaultCrypto,
+    async hi(definition, password, salt, iterations) {
+      if (iterations <= mostIterations) {
+        return saslScramSha.defaultCrypto.hi(definition, password, salt, iterations)
+      }
+      throw new ProbeFailure({
+        step: 'authenticate',
+        code: 'not_set_up',
+        reason: `${placeText(place)} asks for ${iterations} iterations of SCRAM`,
+        remedy: `set up the user with at most ${mostIterations} iterations`,
+        field: 'authentication',
+      })
+    },
+  }
+}
+
+function refusal({ config }: KafkaAccess, place: BrokerPlace): ProbeFailure {
+  const { authentication } = config
+  const failed = (reason: string, remedy: string, field: string): ProbeFailure =>
+    new ProbeFailure({ step: 'authenticate', code: 'credentials_refused', reason, remedy, field })
+  const where = placeText(place)
+  switch (authentication) {
+    case 'IAM_ROLE':
+      return failed(`${where} refused the role`, 'allow the role kafka-cluster:Connect on the cluster', 'iamRole')
+    case 'IAM_USER':
+      return failed(
+        `${where} refused the access key`,
+        'check the access key, and that its user may do kafka-cluster:Connect on the cluster',
+        'credentials',
+      )
+    default:
+      return failed(
+        `${where} refused the user name or the password`,
+        `check both, and that the user is set up for ${authentication}`,
+        'credentials',
+      )
+  }
+}
+
+function brokerNotProven(place: BrokerPlace): ProbeFailure {
+  return new ProbeFailure({
+    step: 'authenticate',
+    code: 'credentials_refused',
+    reason: `${placeText(place)} did not prove that it knows the password, as SCRAM asks of both sides`,
+    remedy: 'check that this is the right broker, and set the password of the user anew',
+    field: 'credentials',
+  })
+}

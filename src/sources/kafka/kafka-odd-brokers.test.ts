@@ -1,0 +1,279 @@
+// Brokers that are old, that move, that break off or talk nonsense.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
+import { fetchAnswer } from '../../../test/sources/kafka-answers.ts'
+import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
+import { type Alter, startKafkaProxy, withOlderVersions } from '../../../test/sources/kafka-proxy.ts'
+import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
+import {
+  jsonRecords,
+  numbers,
+  plaintextContext,
+  readIds,
+  sorted,
+  sourceOf,
+  topicWith,
+  withReader,
+} from '../../../test/sources/kafka-world.ts'
+import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import { type FailureCode, NotConnected, type ProbeStep, type ReadableSource } from '../source.ts'
+
+const apiKeys = {
+  fetch: 1,
+  metadata: 3,
+  offsetCommit: 8,
+  findCoordinator: 10,
+  handshake: 17,
+  apiVersions: 18,
+  authenticate: 36,
+} as const
+
+describe('the Kafka source and odd brokers', () => {
+  let server: KafkaServer
+  let topic: string
+  before(async () => {
+    server = await startKafkaBroker()
+    topic = await topicWith(server, jsonRecords(20, 2), 2)
+  })
+  after(() => server.stop())
+
+  const throughProxy = async (
+    alter: Alter,
+    use: (source: ReadableSource, connectionCount: () => number) => Promise<void>,
+    authentication: KafkaSource['authentication'] = 'SCRAM-SHA-256',
+  ): Promise<void> => {
+    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
+    try {
+      const config = { brokers: proxy.address, authentication }
+      await use(sourceOf(server, topic, { config, context: plaintextContext }), proxy.connectionCount)
+    } finally {
+      await proxy.stop()
+    }
+  }
+
+  const generations: Record<string, Record<number, number>> = {
+    'Kafka 2.4': { 1: 11, 2: 5, 3: 8, 8: 7, 10: 2, 36: 1 },
+    'Kafka 2.2': { 1: 10, 2: 4, 3: 7, 8: 6, 10: 2, 36: 1 },
+    'Kafka 1.1': { 1: 7, 2: 2, 3: 5, 8: 3, 10: 1, 36: 0 },
+    'Kafka 1.0': { 1: 6, 2: 2, 3: 5, 8: 3, 10: 1, 36: 0 },
+  }
+  for (const [generation, newest] of Object.entries(generations)) {
+    it(`speaks with a broker that is as old as ${generation}`, async () => {
+      const seen = new Map<number, number>()
+      const alter: Alter = ({ apiKey, apiVersion, answer }) => {
+        if (apiKey === apiKeys.apiVersions) return withOlderVersions(answer, newest)
+        seen.set(apiKey, apiVersion)
+        return answer
+      }
+      await throughProxy(alter, async (source) => {
+        assert.equal((await probe(source)).samples[0]?.rows.length, 20)
+        await withReader(source, {}, async (reader) => {
+          assert.equal((await readIds(reader, 20)).length, 20)
+          await reader.acknowledge({ [`${topic}/1`]: '7' })
+        })
+      })
+      assert.equal((await server.committedOffsets('penstock-test'))[`${topic}/1`], 7)
+      for (const [apiKey, version] of seen) {
+        assert.ok(version <= (newest[apiKey] ?? version), `${apiKey} with version ${version}`)
+      }
+      assert.ok(seen.has(apiKeys.fetch) && seen.has(apiKeys.offsetCommit) && seen.has(apiKeys.authenticate))
+    })
+  }
+
+  it('sends nothing to a broker without TLS, and no credentials to what is no Kafka', async () => {
+    const asked: number[] = []
+    const alter: Alter = ({ apiKey }) => {
+      asked.push(apiKey)
+      return Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')
+    }
+    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
+    try {
+      const config = { brokers: proxy.address }
+      await probeFails(sourceOf(server, topic, { config }), { step: 'tls', code: 'tls_refused' }, { secrets: [] })
+      assert.deepEqual(asked, [])
+      const unsecured = sourceOf(server, topic, { config, context: plaintextContext })
+      await probeFails(unsecured, { step: 'connect', code: 'protocol_mismatch' }, { secrets: [] })
+      assert.deepEqual(asked, [apiKeys.apiVersions])
+    } finally {
+      await proxy.stop()
+    }
+  })
+
+  it('asks again who leads when a leader has moved, and reads everything once', async () => {
+    let movedCount = 0
+    const alter: Alter = ({ apiKey, count, answer }) => {
+      if (apiKey !== apiKeys.fetch || count > 1) return answer
+      movedCount++
+      return fetchAnswer(answer, topic, [0, 1], 6)
+    }
+    await throughProxy(alter, (source) =>
+      withReader(source, {}, async (reader) => {
+        assert.deepEqual(sorted(await readIds(reader, 20)), numbers(0, 20))
+      }),
+    )
+    assert.equal(movedCount, 2)
+  })
+
+  it('begins at the end of a partition that had no leader when it was opened, if it is to begin with the latest', async () => {
+    let leaderlessCount = 0
+    const alter: Alter = ({ apiKey, count, answer }) => {
+      if (apiKey !== apiKeys.metadata || count > 2) return answer
+      // No error, the number of the partition, and its leader.
+      const partitionAt = answer.indexOf(Buffer.from([0, 0, 0, 0, 0, 1, 0, 0, 0, 1]), answer.indexOf(topic))
+      assert.ok(partitionAt > 0)
+      answer.writeInt32BE(-1, partitionAt + 6)
+      leaderlessCount++
+      return answer
+    }
+    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
+    try {
+      const config = { brokers: proxy.address, offset: { strategy: 'from_latest' as const } }
+      const source = sourceOf(server, topic, { config, context: plaintextContext })
+      await withReader(source, {}, async (reader) => {
+        const starts: string[] = []
+        const signal = AbortSignal.timeout(10_000)
+        // As long as a partition has no leader, the brokers are asked anew.
+        while (starts.length < 2 && !signal.aborted) {
+          const read = await reader.read({ maxRecords: 10, maxBytes: 1_000, waitMs: 100, signal })
+          starts.push(...read.map(({ partition, from, next }) => `${partition} ${from} ${next}`))
+        }
+        assert.deepEqual(starts, [`${topic}/0 10 10`, `${topic}/1 10 10`])
+      })
+      assert.equal(leaderlessCount, 3)
+    } finally {
+      await proxy.stop()
+    }
+  })
+
+  it('reads on when the broker that keeps the group cannot be reached', async () => {
+    let answerCount = 0
+    const alter: Alter = ({ apiKey, answer }) => {
+      if (apiKey !== apiKeys.findCoordinator) return answer
+      const host = Buffer.from('127.0.0.1')
+      answer.writeInt32BE(1, answer.indexOf(host) + host.length)
+      answerCount++
+      return answer
+    }
+    await throughProxy(alter, (source) =>
+      withReader(source, {}, async (reader) => {
+        await reader.acknowledge({ [`${topic}/0`]: '1' })
+        assert.equal((await readIds(reader, 20)).length, 20)
+        await reader.acknowledge({ [`${topic}/0`]: '10' })
+      }),
+    )
+    assert.equal(answerCount, 2)
+  })
+
+  it('logs in anew before the broker ends what it let in', async () => {
+    const alter: Alter = ({ apiKey, answer }) => {
+      // How long the login is good: the last eight bytes before the tags.
+      if (apiKey === apiKeys.authenticate) answer.writeBigInt64BE(100n, answer.length - 9)
+      return answer
+    }
+    const use = (source: ReadableSource, connectionCount: () => number): Promise<void> =>
+      withReader(source, {}, async (reader) => {
+        assert.equal((await readIds(reader, 20)).length, 20)
+        const countBefore = connectionCount()
+        for (let reads = 0; reads < 4; reads++) {
+          const signal = AbortSignal.timeout(5_000)
+          assert.deepEqual(await reader.read({ maxRecords: 10, maxBytes: 1_000, waitMs: 500, signal }), [])
+        }
+        assert.ok(connectionCount() > countBefore, `${connectionCount()} connections`)
+      })
+    await throughProxy(alter, use, 'PLAIN')
+  })
+
+  it('tells which mechanisms the broker offers, as far as their names are known', async () => {
+    const offered = ['GSSAPI', 'SCRAM-SHA-512', 'say <b>hello</b>'].map(shortText)
+    const refusal = Buffer.concat([Buffer.from([0, 33, 0, 0, 0, offered.length]), ...offered])
+    const alter: Alter = ({ apiKey, answer }) =>
+      apiKey === apiKeys.handshake ? Buffer.concat([answer.subarray(0, 4), refusal]) : answer
+    await throughProxy(alter, async (source) => {
+      const expected = { step: 'authenticate', code: 'not_set_up', field: 'authentication' } as const
+      const { reason } = await probeFails(source, expected, { secrets: [server.user.password] })
+      assert.match(reason, /does not offer SCRAM-SHA-256, but GSSAPI and SCRAM-SHA-512$/)
+    })
+  })
+
+  const scramAnswers: [string, FailureCode, (text: string) => string][] = [
+    ['more work than is good', 'not_set_up', (text) => text.replace(/i=\d+/, 'i=2147483647')],
+    ['too little work to be safe', 'credentials_refused', (text) => text.replace(/i=\d+/, 'i=1')],
+    ['the nonce of somebody else', 'credentials_refused', (text) => text.replace(/r=../, 'r=::')],
+    ['nothing that can be read', 'protocol_mismatch', () => 'hello,there'],
+    ['the reading of a long text', 'protocol_mismatch', (text) => `${text},x=${'a'.repeat(5_000)}`],
+  ]
+  for (const [what, code, change] of scramAnswers) {
+    it(`does not go along with SCRAM that asks for ${what}`, async () => {
+      const alter: Alter = ({ apiKey, count, answer }) => {
+        if (apiKey === apiKeys.apiVersions) return withOlderVersions(answer, { [apiKeys.authenticate]: 0 })
+        if (apiKey !== apiKeys.authenticate || count > 0) return answer
+        // The correlation id, no error, no message, and what SCRAM says with its length before it.
+        const message = Buffer.from(change(answer.subarray(12).toString()))
+        const length = Buffer.alloc(4)
+        length.writeInt32BE(message.length)
+        return Buffer.concat([answer.subarray(0, 8), length, message])
+      }
+      await throughProxy(alter, async (source) => {
+        await probeFails(source, { step: 'authenticate', code }, { secrets: [server.user.password] })
+      })
+    })
+  }
+
+  const silences: [ProbeStep, number][] = [
+    ['connect', apiKeys.apiVersions],
+    ['authenticate', apiKeys.handshake],
+    ['authenticate', apiKeys.authenticate],
+    ['describe', apiKeys.metadata],
+    ['read', apiKeys.fetch],
+  ]
+  for (const [step, silent] of silences) {
+    it(`ends in time in the step ${step} when request ${silent} is not answered`, async () => {
+      const alter: Alter = ({ apiKey, answer }) => (apiKey === silent ? 'be silent' : answer)
+      await throughProxy(alter, async (source) => {
+        const startedAtMs = performance.now()
+        await probeFails(source, { step, code: 'timed_out' }, { secrets: [], timeoutMs: 500 })
+        const tookMs = performance.now() - startedAtMs
+        assert.ok(tookMs < 1_500, `${tookMs} ms`)
+      })
+    })
+  }
+
+  const breaks: [string, number, ProbeStep, { broken: FailureCode; garbled: FailureCode }][] = [
+    ['the first', apiKeys.apiVersions, 'connect', { broken: 'protocol_mismatch', garbled: 'protocol_mismatch' }],
+    ['that for a login', apiKeys.handshake, 'authenticate', { broken: 'not_set_up', garbled: 'protocol_mismatch' }],
+    [
+      'that with the credentials',
+      apiKeys.authenticate,
+      'authenticate',
+      { broken: 'credentials_refused', garbled: 'protocol_mismatch' },
+    ],
+    ['that for topics', apiKeys.metadata, 'describe', { broken: 'source_failed', garbled: 'source_failed' }],
+    ['that for records', apiKeys.fetch, 'read', { broken: 'source_failed', garbled: 'source_failed' }],
+  ]
+  for (const [which, wrong, step, { broken, garbled }] of breaks) {
+    it(`tells that of all requests ${which} was not answered, or with nonsense`, async () => {
+      const nonsense = Buffer.from('this is not what was asked for, by far')
+      const replacements: [FailureCode, (answer: Buffer) => Buffer | 'break off'][] = [
+        [broken, () => 'break off'],
+        [garbled, (answer) => Buffer.concat([answer.subarray(0, 4), nonsense])],
+        [garbled, () => nonsense],
+      ]
+      for (const [code, replace] of replacements) {
+        const alter: Alter = ({ apiKey, answer }) => (apiKey === wrong ? replace(answer) : answer)
+        await throughProxy(alter, async (source) => {
+          await probeFails(source, { step, code }, { secrets: [server.user.password] })
+          const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(5_000) }
+          const reading = source.open({}, surroundings).then((reader) => readIds(reader, 20).finally(reader.close))
+          await assert.rejects(reading, NotConnected)
+        })
+      }
+    })
+  }
+})
+
+function shortText(value: string): Buffer {
+  const length = Buffer.alloc(2)
+  length.writeInt16BE(value.length)
+  return Buffer.concat([length, Buffer.from(value)])
+}

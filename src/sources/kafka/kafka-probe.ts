@@ -1,0 +1,82 @@
+// The probe of a Kafka source: connects, logs in, looks at the topics, and decodes some records of them.
+import { decodeRecords, toSample, Undecodable } from '../formats/decode.ts'
+import { makeSchemaRegistry } from '../formats/schema-registry.ts'
+import { ProbeFailure, type ProbeOptions, type ProbeResult, type ProbeStep, type Sample } from '../source.ts'
+import { type KafkaCluster, openCluster, type TopicPartition } from './kafka-cluster.ts'
+import type { KafkaAccess } from './kafka-connection.ts'
+import { brokenFailure, groupDenied, kafkaErrors, noLeader } from './kafka-failure.ts'
+import { readSample, type SampleRecord } from './kafka-sample.ts'
+import { WireError } from './kafka-wire.ts'
+
+/** Rejects with a ProbeFailure. */
+export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Promise<ProbeResult> {
+  let current: ProbeStep = 'connect'
+  const begin = (step: ProbeStep): void => {
+    current = step
+    options.begin(step)
+  }
+  try {
+    const cluster = await openCluster(access, begin)
+    begin('describe')
+    const partitions = await describe(cluster, access)
+    begin('read')
+    const found = await readSample(cluster, access, partitions, options.maxRecords)
+    begin('decode')
+    return { samples: [await decode(found, access, options.maxRecords)] }
+  } catch (error) {
+    if (error instanceof WireError) throw brokenFailure(error, current)
+    // Too late for one more connection: what took so long is the step that it is for.
+    const isLate = options.signal.aborted && error instanceof ProbeFailure && error.step === 'connect'
+    throw isLate && current !== 'connect' ? brokenFailure(new WireError('timed out'), current) : error
+  }
+}
+
+async function describe(cluster: KafkaCluster, { config }: KafkaAccess): Promise<TopicPartition[]> {
+  const partitions = await cluster.loadPartitions()
+  const homeless = partitions.find(({ leader }) => !leader)
+  if (homeless) throw noLeader(homeless.topic, homeless.partition)
+  const { consumerGroup } = config
+  if (consumerGroup !== undefined) {
+    const { errorCode } = await cluster.findCoordinator(consumerGroup)
+    // A coordinator that is not there yet comes with the first use of the group.
+    if (errorCode === kafkaErrors.groupAuthorizationFailed) throw groupDenied(consumerGroup)
+  }
+  return partitions
+}
+
+async function decode(found: SampleRecord[], access: KafkaAccess, maxRows: number): Promise<Sample> {
+  const { config, secrets, context } = access
+  const { format, schemaRegistry } = config
+  const registry =
+    schemaRegistry &&
+    makeSchemaRegistry(
+      {
+        url: schemaRegistry.url,
+        caCertificate: schemaRegistry.caCertificate,
+        credentials: schemaRegistry.authentication && secrets.schemaRegistry,
+      },
+      { ...context, egress: access.egress, signal: access.signal },
+    )
+  try {
+    const values = found.map(({ value }) => value)
+    return await toSample(await decodeRecords(format, values, { registry, maxRows }))
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error
+    throw new ProbeFailure({
+      step: 'decode',
+      code: 'undecodable',
+      reason: `${error.reason}${placeOfRecord(error.reason, found)}`,
+      remedy: `set format to what the topics hold, or have them hold ${format} only`,
+      field: 'format',
+    })
+  }
+}
+
+/** Decoders count the records that they are given, from 1. */
+function placeOfRecord(reason: string, found: SampleRecord[]): string {
+  const number = /\brecord (\d+)\b/.exec(reason)?.[1]
+  const record = number === undefined ? undefined : found[Number(number) - 1]
+  if (!record) return ''
+  const { topic, partition, offset } = record
+  return ` (record ${number} is at offset ${offset} in partition ${partition} of the topic "${topic}")`
+}

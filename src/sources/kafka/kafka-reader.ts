@@ -1,0 +1,181 @@
+// Reads on from given offsets of all partitions, without joining the consumer group: our own positions decide. Each leader is
+// asked for its partitions at once, and keeps its request while others answer; what came is given out within the limits.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Batch, NotConnected, type Positions, type ReadLimits, type SourceReader } from '../source.ts'
+import { hasUpcoming, keepFetched, type ReadPartition, takeBatches, updatePartitions } from './kafka-assignment.ts'
+import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
+import { makeCommit } from './kafka-commit.ts'
+import type { KafkaAccess } from './kafka-connection.ts'
+import {
+  type BrokerPlace,
+  kafkaErrors,
+  lostRecords,
+  passingErrors,
+  readerError,
+  topicFailure,
+} from './kafka-failure.ts'
+import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
+import { byLeader, loadOffsets, partitionName } from './kafka-offsets.ts'
+
+/** New partitions are noticed after this time at the latest. */
+const longestRefreshMs = 30_000
+/** When a leader has moved, until the brokers know where to. */
+const staleRefreshMs = 250
+/** A read that waits longer asks again: what is told meanwhile on the same connection must not wait for long. */
+const longestFetchMs = 500
+const leastFetchBytes = 64 * 1024
+/** Of all leaders together. */
+const mostFetchBytes = 16 * 1024 * 1024
+const maxPartitionBytes = 1024 * 1024
+
+/** Rejects with NotConnected, or with a ProbeFailure. */
+export async function openKafkaReader(
+  access: KafkaAccess,
+  positions: Positions,
+  refreshMs = longestRefreshMs,
+): Promise<SourceReader> {
+  try {
+    const cluster = await openCluster(access)
+    const partitions = new Map<string, ReadPartition>()
+    await updatePartitions(partitions, cluster, positions, access.config.offset)
+    return makeReader(access, cluster, partitions, positions, refreshMs)
+  } catch (error) {
+    access.close()
+    throw readerError(error)
+  }
+}
+
+function makeReader(
+  access: KafkaAccess,
+  cluster: KafkaCluster,
+  partitions: Map<string, ReadPartition>,
+  positions: Positions,
+  refreshMs: number,
+): SourceReader {
+  const { config, signal } = access
+  const fetching = new Map<string, Promise<void>>()
+  const commit = config.consumerGroup === undefined ? undefined : makeCommit(cluster, config.consumerGroup, signal)
+  let failure: { error: unknown } | undefined
+  const isLeaderless = (): boolean => [...partitions.values()].some(({ leader }) => !leader)
+  let isStale = isLeaderless()
+  let refreshedAtMs = performance.now()
+  /** In the order in which they have their turn. */
+  let turns = [...partitions.values()]
+
+  const refresh = async (): Promise<void> => {
+    const ageMs = performance.now() - refreshedAtMs
+    if (ageMs < (isStale ? staleRefreshMs : refreshMs)) return
+    refreshedAtMs = performance.now()
+    await updatePartitions(partitions, cluster, positions, config.offset)
+    isStale = isLeaderless()
+    turns = [...new Set([...turns, ...partitions.values()])]
+  }
+
+  const judge = async (partition: ReadPartition, { errorCode }: FetchedPartition): Promise<void> => {
+    if (errorCode === kafkaErrors.offsetOutOfRange) {
+      if (partition.isBegun) await checkRange(cluster, partition)
+      else partition.position = undefined
+    } else if (!passingErrors.includes(errorCode)) {
+      throw topicFailure(errorCode, partition.topic, 'read')
+    }
+    // Not asked for again before the brokers have said anew who leads it.
+    partition.leader = undefined
+    isStale = true
+  }
+
+  const fetchFrom = async (leader: BrokerPlace, led: ReadPartition[], maxBytes: number): Promise<void> => {
+    const wanted = new Map(
+      led.map(({ name, topic, partition, position }) => [name, { topic, partition, offset: position! }]),
+    )
+    const broker = await cluster.connectionTo(leader)
+    const limits = { waitMs: longestFetchMs, maxBytes, maxPartitionBytes }
+    for (const fetched of await fetchRecords(broker, [...wanted.values()], limits)) {
+      const name = partitionName(fetched)
+      const partition = partitions.get(name)
+      // Meanwhile another leader may have been asked.
+      if (!partition || partition.position !== wanted.get(name)?.offset || hasUpcoming(partition)) continue
+      if (fetched.errorCode === 0) keepFetched(partition, fetched)
+      else await judge(partition, fetched)
+    }
+  }
+
+  /** Asks every leader that has been asked for nothing, and of which nothing is left to give out. */
+  const startFetches = (limits: ReadLimits): void => {
+    const leaders = byLeader(turns)
+    const wantedBytes = Math.ceil(Math.min(limits.maxBytes, mostFetchBytes) / leaders.length)
+    const maxBytes = Math.max(wantedBytes, leastFetchBytes)
+    for (const { leader, partitions: led } of leaders) {
+      const key = `${leader.host} ${leader.port}`
+      if (fetching.has(key) || led.some(hasUpcoming)) continue
+      const placed = led.filter(({ position }) => position !== undefined)
+      if (placed.length === 0) continue
+      const work = fetchFrom(leader, placed, maxBytes)
+        .catch((error: unknown) => {
+          failure ??= { error }
+        })
+        .finally(() => fetching.delete(key))
+      fetching.set(key, work)
+    }
+  }
+
+  const take = async (limits: ReadLimits): Promise<Batch[]> => {
+    const batches = await takeBatches(turns, limits)
+    const served = new Set(batches.map(({ partition }) => partition))
+    // Whoever had a turn goes to the end.
+    turns = [...turns.filter(({ name }) => !served.has(name)), ...turns.filter(({ name }) => served.has(name))]
+    return batches
+  }
+
+  const readOn = async (limits: ReadLimits): Promise<Batch[]> => {
+    const endsAtMs = performance.now() + limits.waitMs
+    for (;;) {
+      if (failure) throw failure.error
+      if (signal.aborted || limits.signal.aborted) throw new NotConnected()
+      await refresh()
+      const batches = await take(limits)
+      startFetches(limits)
+      const leftMs = endsAtMs - performance.now()
+      if (batches.length > 0) return batches
+      if (limits.signal.aborted) throw new NotConnected()
+      if (leftMs <= 0) return []
+      await firstOf([...fetching.values()], isStale ? Math.min(leftMs, staleRefreshMs) : leftMs, limits.signal)
+    }
+  }
+
+  const told = async <Result>(work: Promise<Result>): Promise<Result> => {
+    try {
+      return await work
+    } catch (error) {
+      throw readerError(error)
+    }
+  }
+
+  return {
+    read: (limits) => told(readOn(limits)),
+    acknowledge: (acknowledged) => told(commit ? commit(acknowledged) : Promise.resolve()),
+    async close() {
+      access.close()
+      await Promise.all(fetching.values())
+    },
+  }
+}
+
+/** Records that are gone before they were read, or a topic that was made anew, are for the user to know of. */
+async function checkRange(cluster: KafkaCluster, partition: ReadPartition): Promise<void> {
+  const { name, position } = partition
+  const [starts, ends] = await Promise.all([
+    loadOffsets(cluster, [partition], earliest),
+    loadOffsets(cluster, [partition], latest),
+  ])
+  const start = starts.get(name)!
+  const end = ends.get(name)!
+  if (position! < start || position! > end) throw lostRecords(partition, position!, start, end)
+}
+
+/** Until the first work is done, the time is over, or the signal is aborted. */
+async function firstOf(works: Promise<void>[], waitMs: number, signal: AbortSignal): Promise<void> {
+  const done = new AbortController()
+  const pause = sleep(waitMs, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(() => undefined)
+  await Promise.race([...works, pause])
+  done.abort()
+}

@@ -1,0 +1,44 @@
+// The token by which a user or a role of AWS logs in to MSK. What AWS needs is loaded only when a source needs it.
+
+import { ProbeFailure } from '../source.ts'
+import type { KafkaAccess } from './kafka-connection.ts'
+import { type BrokerPlace, placeText } from './kafka-failure.ts'
+
+/** Rejects with a ProbeFailure. */
+export async function loadMskToken(access: KafkaAccess, place: BrokerPlace): Promise<string> {
+  const [{ awsCredentials }, { mskToken, regionOfBroker }] = await Promise.all([
+    import('../aws/aws.ts'),
+    import('./msk-token.ts'),
+  ])
+  const { config, secrets, context } = access
+  const { authentication, iamRole } = config
+  if (access.region === undefined) {
+    access.region = regionOfBroker(place.host)
+    if (access.region === undefined) throw regionUnknown(place)
+  }
+  const { region } = access
+  const isRole = authentication === 'IAM_ROLE'
+  access.awsCredentials ??= awsCredentials(
+    {
+      authentication: isRole ? 'IAM_ROLE' : 'IAM_USER',
+      accessKey: secrets.credentials,
+      accessKeyField: 'credentials',
+      iamRole,
+      region,
+      sessionName: 'kafka',
+    },
+    context,
+    access,
+  )
+  return mskToken(await access.awsCredentials!(), region)
+}
+
+function regionUnknown(place: BrokerPlace): ProbeFailure {
+  return new ProbeFailure({
+    step: 'authenticate',
+    code: 'not_set_up',
+    reason: `the AWS region is not part of the host name of ${placeText(place)}, and a login with IAM needs it`,
+    remedy: 'use the host names that Amazon MSK gives to the brokers',
+    field: 'brokers',
+  })
+}

@@ -1,0 +1,54 @@
+// The token that lets a user or a role of AWS into Amazon MSK: a request that is signed in advance and never sent. The broker
+// asks AWS whether the signature is good.
+import { createHash, createHmac } from 'node:crypto'
+import type { AwsIdentity } from '../aws/aws.ts'
+
+/** How long a broker accepts the token; the connection it let in lives on. */
+const expirySeconds = 900
+const service = 'kafka-cluster'
+const algorithm = 'AWS4-HMAC-SHA256'
+
+/** For OAUTHBEARER. `nowMs` is for whoever checks the signature. */
+export function mskToken(credentials: AwsIdentity, region: string, nowMs = Date.now()): string {
+  const { accessKeyId, secretAccessKey, sessionToken } = credentials
+  const host = `kafka.${region}.amazonaws.com`
+  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const day = time.slice(0, 8)
+  const scope = `${day}/${region}/${service}/aws4_request`
+  // In the order of their names, as the signature wants them.
+  const parameters: [string, string][] = [
+    ['Action', 'kafka-cluster:Connect'],
+    ['X-Amz-Algorithm', algorithm],
+    ['X-Amz-Credential', `${accessKeyId}/${scope}`],
+    ['X-Amz-Date', time],
+    ['X-Amz-Expires', String(expirySeconds)],
+    ...(sessionToken ? [['X-Amz-Security-Token', sessionToken] as [string, string]] : []),
+    ['X-Amz-SignedHeaders', 'host'],
+  ]
+  const query = parameters.map(([name, value]) => `${name}=${encode(value)}`).join('&')
+  const request = ['GET', '/', query, `host:${host}\n`, 'host', sha256('')].join('\n')
+  const text = [algorithm, time, scope, sha256(request)].join('\n')
+  const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`)
+  const signature = hmac(key, text).toString('hex')
+  // What the caller is, for the logs of AWS; not part of what is signed.
+  const url = `https://${host}/?${query}&X-Amz-Signature=${signature}&User-Agent=penstock`
+  return Buffer.from(url).toString('base64url')
+}
+
+/** The region of a broker of MSK, provisioned or serverless; undefined when the host is not named as AWS names them. */
+export function regionOfBroker(host: string): string | undefined {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  return /\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d{1,2})\.amazonaws\.com(?:\.cn)?$/.exec(name)?.[1]
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}

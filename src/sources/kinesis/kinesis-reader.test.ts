@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
+import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
+import { accessKey, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
+import { type SignatureCheck, startSignatureCheck } from '../../../test/sources/signature-check.ts'
+import { type Batch, NotConnected, ProbeFailure, type SourceReader } from '../source.ts'
+
+describe('a Kinesis that is in trouble', () => {
+  let server: KinesisServer
+  let door: SignatureCheck
+  /** What goes wrong, by the action, once for each. */
+  const troubles: { action: string; status: number; code: string }[] = []
+  const interfere = (action: string): { status: number; code: string } | undefined => {
+    const index = troubles.findIndex((trouble) => trouble.action === action)
+    return index < 0 ? undefined : troubles.splice(index, 1)[0]
+  }
+  const trouble = (code: string, times = 1, status = 400, action = 'kinesis:GetRecords'): void => {
+    troubles.push(...Array.from({ length: times }, () => ({ action, status, code })))
+  }
+  const surroundings = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+  const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_000 }
+  const read = (reader: SourceReader): Promise<Batch[]> => reader.read({ ...limits, signal: surroundings().signal })
+  const textsOf = (batches: Batch[]): string[] =>
+    batches.flatMap(({ records = [] }) => records.map(({ value }) => Buffer.from(value).toString()))
+  const put = (streamName: string, text: string): Promise<void> =>
+    server.put(streamName, [{ key: 'a', value: Buffer.from(text) }])
+
+  before(async () => {
+    server = await startKinesis()
+    const keys = [{ ...accessKey, mayRead: true }]
+    const where = { service: 'kinesis', region: 'eu-west-1', target: server.endpoint } as const
+    door = await startSignatureCheck({ ...where, keys, interfere })
+    await server.createStream('clicks', 1)
+    await put('clicks', '{"number":1}')
+  })
+  after(async () => {
+    await door.stop()
+    await server.stop()
+  })
+
+  it('is asked again when it asks a sample to slow down', async () => {
+    trouble('ProvisionedThroughputExceededException', 2)
+    const { samples } = await probe(sourceAt(door.url))
+    assert.equal(samples[0]?.rows.length, 1)
+    assert.equal(troubles.length, 0)
+  })
+
+  it('is told from one that never gives a sample', async () => {
+    trouble('ProvisionedThroughputExceededException', 100)
+    await probeFails(sourceAt(door.url), { step: 'read', code: 'source_failed', field: 'streamName' }, { secrets })
+    troubles.length = 0
+  })
+
+  it('is left alone for a while when it asks a reader to slow down', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    trouble('ProvisionedThroughputExceededException')
+    const startedAtMs = performance.now()
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":1}'])
+    assert.ok(performance.now() - startedAtMs >= 900)
+    await reader.close()
+  })
+
+  it('gives a new iterator when one has expired, and nothing is read twice or lost', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":1}'])
+    trouble('ExpiredIteratorException')
+    await put('clicks', '{"number":2}')
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":2}'])
+    assert.equal(troubles.length, 0)
+    await reader.close()
+  })
+
+  it('gives what came since LATEST, also when the first iterator has expired before its first record', async () => {
+    const source = sourceAt(door.url, { iteratorType: 'LATEST' })
+    await wait(5)
+    const reader = await source.open({}, surroundings())
+    const [start] = await read(reader)
+    assert.deepEqual([start?.records, start?.from], [[], start?.next], 'where it begins, before there is a record')
+    trouble('ExpiredIteratorException')
+    await put('clicks', '{"number":3}')
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":3}'])
+    assert.equal(troubles.length, 0)
+    await reader.close()
+  })
+
+  it('gives a reader of LATEST what came since another one was opened, which got nothing', async () => {
+    await wait(5)
+    const source = sourceAt(door.url, { iteratorType: 'LATEST' })
+    const lost = await source.open({}, surroundings())
+    const positions = Object.fromEntries((await read(lost)).map(({ partition, next }) => [partition, next]))
+    await lost.close()
+    await put('clicks', '{"number":4}')
+    const reader = await source.open(positions, surroundings())
+    assert.deepEqual(textsOf(await read(reader)), ['{"number":4}'])
+    await reader.close()
+  })
+
+  it('is waited for when its clock is behind the time that LATEST stood for', async () => {
+    const positions = { 'shardId-000000000000': `time:${Date.now() + 3_600_000}` }
+    const reader = await sourceAt(door.url, { iteratorType: 'LATEST' }).open(positions, surroundings())
+    await assert.rejects(read(reader), NotConnected)
+    await reader.close()
+  })
+
+  it('is not read any more once the reader is closed, or the read is called off', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    await assert.rejects(reader.read({ ...limits, signal: AbortSignal.abort() }), NotConnected)
+    await reader.close()
+    await assert.rejects(read(reader), NotConnected)
+  })
+
+  it('is a lost connection when it fails twice, and goes on from there', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    trouble('InternalFailure', 2, 500)
+    await assert.rejects(read(reader), NotConnected)
+    assert.equal(textsOf(await read(reader)).length, 4)
+    await reader.close()
+  })
+
+  it('is for the user to mend when it no longer lets us in', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    trouble('KMSDisabledException')
+    const isToMend = (error: unknown) => error instanceof ProbeFailure && error.code === 'not_set_up'
+    await assert.rejects(read(reader), isToMend)
+    await reader.close()
+  })
+
+  it('has not forgotten a shard only because it says so once', async () => {
+    const reader = await sourceAt(door.url).open({}, surroundings())
+    trouble('ResourceNotFoundException', 1, 400, 'kinesis:GetShardIterator')
+    await assert.rejects(read(reader), (error) => error instanceof ProbeFailure && error.code === 'not_found')
+    await reader.close()
+  })
+})

@@ -1,0 +1,107 @@
+// A stream of Amazon Kinesis as a source.
+//
+// `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis pushes to. Records are the same
+// either way, so a sample is taken, and a reader reads, the ordinary way whatever it says.
+import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import { decodeRecords, toSample, Undecodable } from '../formats/decode.ts'
+import { ProbeFailure, type ReadableSource, type Sample, type SourceContext } from '../source.ts'
+import { makeKinesis } from './kinesis-client.ts'
+import { openKinesisReader } from './kinesis-reader.ts'
+import { decompress } from './kinesis-record.ts'
+import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
+
+/** All records of a sample together. */
+const maxUnpackedBytes = 64 * 1_024 * 1_024
+
+export function makeKinesisSource(
+  config: KinesisSource,
+  secrets: SourceSecrets,
+  context: SourceContext,
+): ReadableSource {
+  return {
+    async probe(options) {
+      const { begin } = options
+      const kinesis = makeKinesis(config, secrets, context, options)
+      try {
+        await kinesis.reach(begin)
+        begin('authenticate')
+        await kinesis.identify()
+        begin('describe')
+        const shards = await kinesis.listShards('describe')
+        begin('read')
+        const records = await sampleStream(kinesis, shards, config, options)
+        begin('decode')
+        return { samples: [await decode(config, records, options.maxRecords)] }
+      } finally {
+        kinesis.close()
+      }
+    },
+
+    open: (positions, surroundings) => openKinesisReader(config, secrets, context, positions, surroundings),
+  }
+}
+
+async function decode(
+  { format, streamName }: KinesisSource,
+  records: SampledRecord[],
+  maxRows: number,
+): Promise<Sample> {
+  if (format === 'AvroConfluent') {
+    throw new ProbeFailure({
+      step: 'decode',
+      code: 'not_set_up',
+      reason: 'records of AvroConfluent name a schema in a registry, and a Kinesis source has no registry',
+      remedy: 'use the format Avro with records that bring their schema, or JSONEachRow',
+      field: 'format',
+    })
+  }
+  const values = unpackedValues(records)
+  try {
+    return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error
+    throw undecodable(`records of the stream "${streamName}" are not ${format}: ${error.reason}`)
+  }
+}
+
+/** As many as fit into a sample. */
+function unpackedValues(records: SampledRecord[]): Uint8Array[] {
+  const values: Uint8Array[] = []
+  let leftBytes = maxUnpackedBytes
+  for (const record of records) {
+    const value = unpacked(record, leftBytes)
+    if (value === 'too large' || value.length > leftBytes) break
+    values.push(value)
+    leftBytes -= value.length
+  }
+  const [first] = records
+  if (!first || values.length > 0) return values
+  throw undecodable(
+    `the record ${first.sequence} of ${first.shard} is larger than 64 MiB when it is decompressed`,
+    'write smaller records to the stream',
+  )
+}
+
+/** What the Kinesis Producer Library puts before many records that it makes one of. */
+const aggregated = Buffer.from('f3899ac2', 'hex')
+
+function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array | 'too large' {
+  if (aggregated.equals(data.subarray(0, aggregated.length))) {
+    throw undecodable(
+      `the record ${sequence} of ${shard} is many that the Kinesis Producer Library has made one of`,
+      'turn the aggregation of the Kinesis Producer Library off (AggregationEnabled)',
+    )
+  }
+  const value = decompress(data, maxBytes)
+  if (typeof value === 'object' && 'broken' in value) {
+    throw undecodable(`the record ${sequence} of ${shard} begins as ${value.broken} does, but cannot be decompressed`)
+  }
+  return value
+}
+
+const lookAtFormat = 'set format to what the records are, or look at what is written to the stream'
+
+function undecodable(reason: string, remedy = lookAtFormat): ProbeFailure {
+  return new ProbeFailure({ step: 'decode', code: 'undecodable', reason, remedy, field: 'format' })
+}

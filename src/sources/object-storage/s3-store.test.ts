@@ -1,0 +1,201 @@
+// What the client of S3 really sends, where a server in the path of the source does not show it.
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { loopbackEgress } from '../../../test/sources/conformance.ts'
+import { jsonLines } from '../../../test/sources/object-samples.ts'
+import { type ObjectServer, startObjectServer } from '../../../test/sources/object-server.ts'
+import { plainContext } from '../../../test/sources/object-storage-conformance.ts'
+import { startScripted } from '../../../test/sources/scripted-server.ts'
+import { Egress } from '../../lib/egress.ts'
+import { parsePattern } from './object-pattern.ts'
+import type { BucketPlace } from './object-place.ts'
+import type { ObjectStore } from './object-store.ts'
+import { openS3Store } from './s3-store.ts'
+
+const object = { key: 'a.json', sizeBytes: jsonLines.length, etag: '', modifiedAt: undefined }
+
+describe('a store that speaks S3', () => {
+  let server: ObjectServer
+  before(async () => {
+    server = await startObjectServer()
+    await server.createBucket('data')
+    await server.put('data', 'a.json', jsonLines)
+  })
+  after(() => server.stop())
+
+  const signal = AbortSignal.timeout(30_000)
+  const openAt = (test: TestContext, place: Partial<BucketPlace>, egress = loopbackEgress): ObjectStore => {
+    const { accessKeyId, secretKey: secretAccessKey } = server.accessKey
+    const whole: BucketPlace = {
+      kind: 's3',
+      endpoint: server.endpoint,
+      isPathStyle: true,
+      bucket: 'data',
+      pattern: parsePattern('**', { isUrl: true }),
+      region: server.region,
+      isRegionGuessed: false,
+      vendor: 'other',
+      ...place,
+    }
+    const access = { credentials: async () => ({ accessKeyId, secretAccessKey }), field: 'accessKey' }
+    const store = openS3Store(whole, access, plainContext, { egress, signal })
+    test.after(() => store.close())
+    return store
+  }
+  const scripted = async (test: TestContext, body: string | Uint8Array, status = 200) => {
+    const answering = await startScripted((_, response) => response.writeHead(status).end(body))
+    test.after(() => answering.stop())
+    return answering
+  }
+
+  it("takes objects of Google's as they are stored, and does not sign what Google changes", async (test) => {
+    const store = openAt(test, { vendor: 'google' })
+    assert.equal((await store.list('', undefined, signal)).objects.length, 1)
+    assert.deepEqual(Buffer.from(await store.read(object, 0, 8, signal)), jsonLines.subarray(0, 8))
+    const seen = await scripted(test, jsonLines)
+    const other = openAt(test, { vendor: 'google', endpoint: seen.url })
+    await other.read(object, 0, 8, signal)
+    const { headers } = seen.requests[0]!
+    assert.equal(headers['accept-encoding'], 'gzip')
+    assert.doesNotMatch(headers.authorization!, /accept-encoding/)
+  })
+
+  it('puts the bucket before the host where that is the way', async (test) => {
+    const names: string[] = []
+    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] }, async (name) => {
+      names.push(name)
+      return ['127.0.0.1']
+    })
+    const endpoint = server.endpoint.replace('127.0.0.1', 'objects.example')
+    const store = openAt(test, { endpoint, isPathStyle: false }, egress)
+    assert.equal((await store.list('', undefined, signal)).objects.length, 1)
+    assert.deepEqual([...new Set(names)], ['data.objects.example'])
+  })
+
+  it('is not led elsewhere by the environment', async (test) => {
+    const misleading = {
+      AWS_ENDPOINT_URL: 'http://127.0.0.1:1',
+      AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
+      AWS_REGION: 'ap-south-1',
+      AWS_DEFAULTS_MODE: 'auto',
+      AWS_USE_DUALSTACK_ENDPOINT: 'true',
+      AWS_USE_FIPS_ENDPOINT: 'true',
+      AWS_S3_USE_ARN_REGION: 'true',
+      HTTP_PROXY: 'http://127.0.0.1:1',
+      HTTPS_PROXY: 'http://127.0.0.1:1',
+    }
+    Object.assign(process.env, misleading)
+    test.after(() => {
+      for (const name of Object.keys(misleading)) delete process.env[name]
+    })
+    assert.equal((await openAt(test, {}).list('', undefined, signal)).objects.length, 1)
+  })
+
+  it('goes to the region that the store names when none is known, and only once', async (test) => {
+    const list = '<ListBucketResult><Name>data</Name><IsTruncated>false</IsTruncated></ListBucketResult>'
+    const moved = '<Error><Code>PermanentRedirect</Code><Endpoint>evil.example</Endpoint></Error>'
+    const regions: string[] = []
+    const answering = await startScripted(({ headers }, response) => {
+      regions.push(/\d{8}\/([^/]+)\/s3/.exec(headers.authorization!)![1]!)
+      const isThere = regions.at(-1) === 'eu-west-1'
+      response.setHeader('x-amz-bucket-region', `eu-west-${regions.length}`)
+      response.writeHead(isThere ? 200 : 301).end(isThere ? list : moved)
+    })
+    test.after(() => answering.stop())
+    const place = { endpoint: answering.url, region: 'us-east-1', isRegionGuessed: true }
+    assert.deepEqual(await openAt(test, place).list('', undefined, signal), { objects: [], isLast: true })
+    assert.deepEqual(regions, ['us-east-1', 'eu-west-1'])
+    // From now on the store names another region each time.
+    const wrong = { name: 'ProbeFailure', code: 'wrong_region' }
+    await assert.rejects(openAt(test, place).list('', undefined, signal), wrong)
+    assert.deepEqual(regions.slice(2), ['us-east-1', 'eu-west-3'])
+    await assert.rejects(openAt(test, { ...place, isRegionGuessed: false }).list('', undefined, signal), wrong)
+    assert.equal(regions.length, 5)
+  })
+
+  it('reads keys that were encoded because XML cannot hold them', async (test) => {
+    const contents = '<Contents><Key>a+b%2Bc%0A%C3%A9%2525</Key><Size>1</Size><ETag>x</ETag></Contents>'
+    const list = `<ListBucketResult><Name>data</Name><EncodingType>url</EncodingType>${contents}</ListBucketResult>`
+    const answering = await scripted(test, list)
+    const { objects, isLast } = await openAt(test, { endpoint: answering.url }).list('a', 'before', signal)
+    assert.deepEqual([objects[0]!.key, objects[0]!.etag, isLast], ['a b+c\né%25', 'x', true])
+    assert.match(answering.requests[0]!.url!, /prefix=a&start-after=before/)
+  })
+
+  const listOf = (text: string) => `<ListBucketResult><Name>data</Name>${text}</ListBucketResult>`
+  const contentsOf = (key: string) => `<Contents><Key>${key}</Key><Size>1</Size><ETag>"x"</ETag></Contents>`
+
+  it('lists 1,000 objects with the longest keys', async (test) => {
+    const keys = Array.from({ length: 1_000 }, (_, index) => `${index + 1_000}${'%C3%A9'.repeat(510)}`)
+    const list = listOf(`<EncodingType>url</EncodingType>${keys.map(contentsOf).join('')}`)
+    const { url: endpoint } = await scripted(test, list)
+    const { objects } = await openAt(test, { endpoint }).list('', undefined, signal)
+    assert.deepEqual([objects.length, objects[0]!.key], [1_000, `1000${'é'.repeat(510)}`])
+  })
+
+  for (const [what, text, before = ''] of [
+    ['is too long', ' x'.repeat(1_000).concat('<a/>').repeat(2_001)],
+    ['has too many tags', contentsOf('a').repeat(20_000)],
+    ['has a text without an end', 'x'.repeat(100_000)],
+    ['declares a type of document', '', '<!DocType x>'],
+  ] as [what: string, text: string, before?: string][]) {
+    it(`does not take a list for one that ${what}`, async (test) => {
+      const { url: endpoint } = await scripted(test, `${before}${listOf(text)}`)
+      const expected = { name: 'ProbeFailure', code: 'protocol_mismatch' }
+      await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+    })
+
+    it(`tells an error that ${what} by its status`, async (test) => {
+      const { url: endpoint } = await scripted(test, `${before}<Error><Code>AccessDenied</Code>${text}</Error>`, 502)
+      const expected = { name: 'ProbeFailure', code: 'source_failed' }
+      await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+      await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), expected)
+    })
+  }
+
+  it('reads objects that are longer than any list', async (test) => {
+    const bytes = Buffer.alloc(5_000_000, 'x')
+    const { url: endpoint } = await scripted(test, bytes)
+    const large = { ...object, sizeBytes: bytes.length }
+    const read = await openAt(test, { endpoint }).read(large, 0, bytes.length, signal)
+    assert.equal(read.length, bytes.length)
+  })
+
+  it('goes on behind pages that have nothing in them, as long as the store says how', async (test) => {
+    const answering = await startScripted(({ url = '' }, response) => {
+      const token = new URL(url, 'http://store').searchParams.get('continuation-token')
+      const more = `<IsTruncated>true</IsTruncated><NextContinuationToken>${Number(token) + 1}</NextContinuationToken>`
+      response.end(listOf(token === '3' ? contentsOf('z.json') : more))
+    })
+    test.after(() => answering.stop())
+    const { objects, isLast } = await openAt(test, { endpoint: answering.url }).list('', 'a', signal)
+    assert.deepEqual([objects.map(({ key }) => key), isLast], [['z.json'], true])
+    const { url: endpoint } = await scripted(test, listOf('<IsTruncated>true</IsTruncated>'))
+    const expected = { name: 'ProbeFailure', code: 'protocol_mismatch' }
+    await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
+  })
+
+  for (const [name, status, code] of [
+    ['InvalidObjectState', 403, 'not_set_up'],
+    ['SlowDown', 503, 'source_failed'],
+    ['AccessDenied', 403, 'permission_missing'],
+    ['KMSDisabledException', 400, 'not_set_up'],
+  ] as const) {
+    it(`tells ${name} of an object`, async (test) => {
+      const error = `<Error><Code>${name}</Code><Message>A message of theirs.</Message></Error>`
+      const { url: endpoint } = await scripted(test, error, status)
+      await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), { name: 'ProbeFailure', code })
+    })
+  }
+
+  for (const [name, status] of [
+    ['PreconditionFailed', 412],
+    ['NoSuchKey', 404],
+    ['InvalidRange', 416],
+  ] as const) {
+    it(`takes ${name} for an object that changed`, async (test) => {
+      const { url: endpoint } = await scripted(test, `<Error><Code>${name}</Code></Error>`, status)
+      await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), { name: 'ObjectChanged' })
+    })
+  }
+})

@@ -1,0 +1,213 @@
+// A store of objects that speaks S3: Amazon's, Google's, or anyone's. The client is told everything, so that nothing in the
+// environment of this process has a say: not where to send, and above all not as whom. What is public is asked for as nobody.
+import { addAbortSignal, type Readable } from 'node:stream'
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import type { AwsCredentials } from '../aws/aws.ts'
+import { readAwsError } from '../aws/aws-error.ts'
+import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
+import type { SourceContext, Surroundings } from '../source.ts'
+import type { BucketPlace } from './object-place.ts'
+import {
+  bareEtag,
+  maxEmptyPages,
+  ObjectChanged,
+  type ObjectPage,
+  type ObjectStore,
+  quotedEtag,
+  type StoredObject,
+} from './object-store.ts'
+import { listAttempt, readAttempt, type S3Attempt, s3Failure } from './s3-failure.ts'
+import { firstBytes, wholeObject } from './whole-object.ts'
+
+export interface S3Access {
+  /** Undefined: nobody. */
+  credentials: AwsCredentials | undefined
+  /** The field of the source that they came in. */
+  field: string
+}
+
+export function openS3Store(
+  place: BucketPlace,
+  access: S3Access,
+  context: SourceContext,
+  surroundings: Surroundings,
+): ObjectStore {
+  const { bucket: Bucket } = place
+  const handler = awsRequestHandler(surroundings, context, ({ query }) =>
+    query?.['x-id'] === 'GetObject' ? 'object' : 'xml',
+  )
+  let at = place
+  let client = makeClient(at, access, context, handler)
+
+  /** In the region that the store names, when the URL names none. */
+  const send = async <Output>(
+    attempt: S3Attempt,
+    signal: AbortSignal,
+    ask: (client: S3Client) => Promise<Output>,
+  ): Promise<Output> => {
+    try {
+      return await ask(client)
+    } catch (error) {
+      const failure = s3Failure(error, attempt, signal)
+      const { region } = readAwsError(error)
+      const mayMove = at.isRegionGuessed && region !== undefined && region !== at.region
+      if (!mayMove || failure instanceof ObjectChanged || failure.code !== 'wrong_region') throw failure
+      at = {
+        ...at,
+        region,
+        isRegionGuessed: false,
+        ...(at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }),
+      }
+      client = makeClient(at, access, context, handler)
+    }
+    try {
+      return await ask(client)
+    } catch (error) {
+      throw s3Failure(error, attempt, signal)
+    }
+  }
+
+  return {
+    async list(prefix, after, abortSignal): Promise<ObjectPage> {
+      const attempt = listAttempt(place, access)
+      let next: { StartAfter?: string; ContinuationToken?: string } = after === undefined ? {} : { StartAfter: after }
+      // Some stores give pages of what was deleted, with nothing in them.
+      for (let emptyPages = 0; ; emptyPages++) {
+        const page = await send(attempt, abortSignal, async (client) => {
+          const command = new ListObjectsV2Command({
+            Bucket,
+            MaxKeys: 1000,
+            // Keys may hold characters that XML cannot.
+            EncodingType: 'url',
+            ...(prefix !== '' && { Prefix: prefix }),
+            ...next,
+          })
+          const read = pageOf(await client.send(command, { abortSignal }))
+          if (read.next !== undefined && emptyPages >= maxEmptyPages) throw new Error('a list without an end')
+          return read
+        })
+        if (page.next === undefined) return page
+        next = { ContinuationToken: page.next }
+      }
+    },
+
+    async find(key, abortSignal) {
+      const attempt = { ...readAttempt(place, access, key), step: 'describe' as const, mayBeBare: true }
+      try {
+        const head = await send(attempt, abortSignal, (client) =>
+          client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal }),
+        )
+        const { ContentLength: sizeBytes = 0, ETag, LastModified: modifiedAt } = head
+        return { key, sizeBytes, etag: bareEtag(ETag), modifiedAt }
+      } catch (error) {
+        if (error instanceof ObjectChanged) return undefined
+        throw error
+      }
+    },
+
+    async read({ key, etag }, start, end, abortSignal) {
+      if (end <= start) return new Uint8Array()
+      return send(readAttempt(place, access, key), abortSignal, async (client) => {
+        const command = new GetObjectCommand({ Bucket, Key: key, Range: `bytes=${start}-${end - 1}`, ...ifMatch(etag) })
+        const { Body, ContentRange } = await client.send(command, { abortSignal })
+        const body = addAbortSignal(abortSignal, Body as Readable)
+        // Some stores give the whole object whatever was asked for; its beginning can be used.
+        if (ContentRange === undefined && start > 0) {
+          body.destroy()
+          throw new Error('no part of an object')
+        }
+        const bytes = await firstBytes(body, end - start)
+        if (bytes === undefined) throw new Error('less than the object has')
+        return bytes
+      })
+    },
+
+    async open({ key, etag, sizeBytes }, abortSignal) {
+      const { Body } = await send(readAttempt(place, access, key), abortSignal, (client) =>
+        client.send(new GetObjectCommand({ Bucket, Key: key, ...ifMatch(etag) }), { abortSignal }),
+      )
+      return wholeObject(Body as Readable, sizeBytes, abortSignal)
+    },
+
+    close: () => handler.destroy(),
+  }
+}
+
+/** With `next` when it is empty, and others follow. */
+function pageOf(list: ListObjectsV2CommandOutput): ObjectPage & { next?: string } {
+  const { Name, IsTruncated, Contents = [], EncodingType, NextContinuationToken: next } = list
+  // The client takes any answer that is no error for an empty list.
+  if (Name === undefined && IsTruncated === undefined) throw new Error('not a list')
+  const keyOf = (key: string): string => (EncodingType === 'url' ? decodedKey(key) : key)
+  const objects = Contents.flatMap(({ Key, Size = 0, ETag, LastModified }): StoredObject[] =>
+    Key === undefined ? [] : [{ key: keyOf(Key), sizeBytes: Size, etag: bareEtag(ETag), modifiedAt: LastModified }],
+  )
+  const isLast = IsTruncated !== true
+  if (isLast || objects.length > 0) return { objects, isLast }
+  if (!next) throw new Error('nothing to go on with')
+  return { objects, isLast, next }
+}
+
+function ifMatch(etag: string): { IfMatch?: string } {
+  const quoted = quotedEtag(etag)
+  return quoted === undefined ? {} : { IfMatch: quoted }
+}
+
+function decodedKey(key: string): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    return key
+  }
+}
+
+const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' })
+
+function makeClient(
+  { endpoint, region, isPathStyle, vendor }: BucketPlace,
+  { credentials }: S3Access,
+  { awsEndpoints }: SourceContext,
+  requestHandler: ReturnType<typeof awsRequestHandler>,
+): S3Client {
+  const elsewhere = vendor === 'amazon' ? awsEndpoints.s3 : undefined
+  const client = new S3Client({
+    region,
+    endpoint: elsewhere ?? endpoint,
+    forcePathStyle: isPathStyle || elsewhere !== undefined,
+    // Without credentials the client would look for those of the operator, and sign with them.
+    credentials: credentials ?? nobody,
+    ...(credentials === undefined && { signer: { sign: async (request) => request } }),
+    requestHandler,
+    ...awsClientDefaults,
+    // Stores of others do not know the checksums that Amazon's added later.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    followRegionRedirects: false,
+    defaultsMode: 'standard',
+    useAccelerateEndpoint: false,
+    useArnRegion: false,
+    disableMultiregionAccessPoints: true,
+    disableS3ExpressSessionAuth: true,
+  })
+  if (vendor === 'google') takeAsStored(client)
+  return client
+}
+
+/** Google unpacks gzip for whoever does not say that they can. It also changes the header on its way, so it must not be signed. */
+function takeAsStored(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers } = args.request as { headers: Record<string, string> }
+      headers['accept-encoding'] = 'gzip'
+      return next(args)
+    },
+    // The last step before the request is sent.
+    { step: 'deserialize', priority: 'low', name: 'takeAsStored' },
+  )
+}

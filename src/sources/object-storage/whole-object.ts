@@ -1,0 +1,60 @@
+// The body of an answer as a stream of exactly one whole object: one that is cut short, goes on for too long or is given up
+// ends with NotConnected, never as if it were complete.
+import { type Readable, Transform } from 'node:stream'
+import { NotConnected } from '../source.ts'
+
+/** A store that gives nothing for this long, and at most twice as long, has stalled. */
+const longestStallMs = 60_000
+
+export function wholeObject(
+  body: Readable,
+  sizeBytes: number,
+  signal: AbortSignal,
+  stallMs = longestStallMs,
+): Readable {
+  let passedBytes = 0
+  const whole = new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      passedBytes += chunk.length
+      if (passedBytes > sizeBytes) done(new NotConnected())
+      else done(null, chunk)
+    },
+    flush(done) {
+      done(passedBytes === sizeBytes ? null : new NotConnected())
+    },
+  })
+  const fail = (): void => {
+    whole.destroy(new NotConnected())
+  }
+  let awaitedFrom: number | undefined
+  const watch = setInterval(() => {
+    // Whoever reads may take their time: the store is awaited only when all that it gave has been taken.
+    const isAwaited = whole.readableLength === 0 && !body.readableEnded
+    if (isAwaited && awaitedFrom === passedBytes) fail()
+    awaitedFrom = isAwaited ? passedBytes : undefined
+  }, stallMs)
+  body.on('error', fail)
+  body.once('close', () => {
+    if (!body.readableEnded) fail()
+  })
+  signal.addEventListener('abort', fail, { once: true })
+  whole.once('close', () => {
+    clearInterval(watch)
+    signal.removeEventListener('abort', fail)
+    body.destroy()
+  })
+  if (signal.aborted) fail()
+  return body.pipe(whole)
+}
+
+/** The first `sizeBytes` of the body; undefined when it has fewer. Reads no further. */
+export async function firstBytes(body: Readable, sizeBytes: number): Promise<Uint8Array | undefined> {
+  const pieces: Uint8Array[] = []
+  let readBytes = 0
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    pieces.push(piece)
+    readBytes += piece.length
+    if (readBytes >= sizeBytes) break
+  }
+  return readBytes < sizeBytes ? undefined : Buffer.concat(pieces, sizeBytes)
+}

@@ -1,0 +1,254 @@
+// What the catalogues of PostgreSQL say about the server and the mapped tables. Only questions; what the answers
+// mean for a pipe is judged elsewhere. For PostgreSQL 12 and newer.
+import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { SampledTable } from '../source.ts'
+import { isNumber, isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-answer.ts'
+import type { PostgresSession } from './postgres-connection.ts'
+import { NotPostgres } from './postgres-wire.ts'
+
+export interface Server {
+  /** Such as 170002. */
+  version: number
+  walLevel: string
+  maxSlots: number
+  usedSlots: number
+  maxSenders: number
+  usedSenders: number
+  isStandby: boolean
+  isSuperuser: boolean
+  mayReplicate: boolean
+  mayCreateInDatabase: boolean
+}
+
+const serverShape: Shape<Server> = {
+  version: isNumber,
+  walLevel: isText,
+  maxSlots: isNumber,
+  usedSlots: isNumber,
+  maxSenders: isNumber,
+  usedSenders: isNumber,
+  isStandby: isTruth,
+  isSuperuser: isTruth,
+  mayReplicate: isTruth,
+  mayCreateInDatabase: isTruth,
+}
+
+/** rds_replication stands for the attribute in clouds where nobody may have that. */
+export async function loadServer(session: PostgresSession): Promise<Server> {
+  const [server] = await queryRows(
+    session,
+    serverShape,
+    `SELECT
+      current_setting('server_version_num')::int AS "version",
+      current_setting('wal_level') AS "walLevel",
+      current_setting('max_replication_slots')::int AS "maxSlots",
+      (SELECT count(*)::int FROM pg_replication_slots) AS "usedSlots",
+      current_setting('max_wal_senders')::int AS "maxSenders",
+      (SELECT count(*)::int FROM pg_stat_replication) AS "usedSenders",
+      pg_is_in_recovery() AS "isStandby",
+      rolsuper AS "isSuperuser",
+      rolsuper OR rolreplication OR EXISTS (
+        SELECT FROM pg_roles cloud WHERE cloud.rolname = 'rds_replication' AND pg_has_role(cloud.oid, 'MEMBER')
+      ) AS "mayReplicate",
+      has_database_privilege(current_database(), 'CREATE') AS "mayCreateInDatabase"
+    FROM pg_roles WHERE rolname = current_user`,
+  )
+  if (!server) throw new NotPostgres()
+  return server
+}
+
+export interface Slot {
+  isLogical: boolean
+  plugin: string | null
+  isOfThisDatabase: boolean
+  isActive: boolean
+  /** The server has thrown away what the slot has not read yet. */
+  isLost: boolean
+}
+
+const slotShape: Shape<Slot> = {
+  isLogical: isTruth,
+  plugin: orNull(isText),
+  isOfThisDatabase: isTruth,
+  isActive: isTruth,
+  isLost: isTruth,
+}
+
+export async function findSlot(session: PostgresSession, name: string): Promise<Slot | undefined> {
+  // Through JSON: older servers do not have all of its columns.
+  const [slot] = await queryRows(
+    session,
+    slotShape,
+    `SELECT
+      slot_type = 'logical' AS "isLogical",
+      plugin,
+      coalesce(database = current_database(), false) AS "isOfThisDatabase",
+      active AS "isActive",
+      coalesce(to_jsonb(slot) ->> 'wal_status' = 'lost' OR to_jsonb(slot) ->> 'conflicting' = 'true', false) AS "isLost"
+    FROM pg_replication_slots slot WHERE slot_name = $1`,
+    [name],
+  )
+  return slot
+}
+
+export interface Publication {
+  hasInserts: boolean
+  hasUpdates: boolean
+  hasDeletes: boolean
+  /** Changes of partitions come in the name of the partitioned table. */
+  isViaRoot: boolean
+}
+
+const publicationShape: Shape<Publication> = {
+  hasInserts: isTruth,
+  hasUpdates: isTruth,
+  hasDeletes: isTruth,
+  isViaRoot: isTruth,
+}
+
+export async function findPublication(session: PostgresSession, name: string): Promise<Publication | undefined> {
+  const [publication] = await queryRows(
+    session,
+    publicationShape,
+    `SELECT
+      pubinsert AS "hasInserts",
+      pubupdate AS "hasUpdates",
+      pubdelete AS "hasDeletes",
+      coalesce((to_jsonb(publication) ->> 'pubviaroot')::bool, false) AS "isViaRoot"
+    FROM pg_publication publication WHERE pubname = $1`,
+    [name],
+  )
+  return publication
+}
+
+export interface PublishedTable {
+  sourceSchemaName: string
+  sourceTable: string
+  /** Absent before PostgreSQL 15, which cannot leave columns out. */
+  columns: string[] | null
+}
+
+const publishedShape: Shape<PublishedTable> = {
+  sourceSchemaName: isText,
+  sourceTable: isText,
+  columns: orNull(isTexts),
+}
+
+export function listPublishedTables(session: PostgresSession, publication: string): Promise<PublishedTable[]> {
+  return queryRows(
+    session,
+    publishedShape,
+    `SELECT
+      schemaname::text AS "sourceSchemaName",
+      tablename::text AS "sourceTable",
+      to_jsonb(published) -> 'attnames' AS columns
+    FROM pg_publication_tables published WHERE pubname = $1`,
+    [publication],
+  )
+}
+
+/** A mapping as PostgreSQL sees it. */
+export interface FoundTable {
+  id: string
+  /** As in pg_class: `r` a table, `p` a partitioned one, `v` a view, … */
+  kind: string
+  isSystem: boolean
+  isLogged: boolean
+  isOwned: boolean
+  maySeeSchema: boolean
+  /** What updates and deletes need to tell which row they mean; of a partitioned table, in all of its partitions. */
+  hasIdentity: boolean
+  primaryKey: string[]
+}
+
+const tableShape: Shape<FoundTable & { place: number }> = {
+  place: isNumber,
+  id: isText,
+  kind: isText,
+  isSystem: isTruth,
+  isLogged: isTruth,
+  isOwned: isTruth,
+  maySeeSchema: isTruth,
+  hasIdentity: isTruth,
+  primaryKey: isTexts,
+}
+
+const primaryKeyOf = (table: string): string => `ARRAY(
+  SELECT attribute.attname::text
+  FROM pg_index key, unnest(key.indkey) WITH ORDINALITY AS part(number, place), pg_attribute attribute
+  WHERE key.indrelid = ${table}.oid AND key.indisprimary
+    AND attribute.attrelid = ${table}.oid AND attribute.attnum = part.number
+  ORDER BY part.place)`
+
+const hasIdentity = (table: string): string => `CASE ${table}.relreplident
+  WHEN 'f' THEN true
+  WHEN 'd' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisprimary)
+  WHEN 'i' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisreplident)
+  ELSE false END`
+
+const systemSchema = (schema: string): string =>
+  `(${schema} = 'information_schema' OR starts_with(${schema}::text, 'pg_'))`
+
+/** In the order of the mappings; undefined for what is not there. */
+export async function findTables(
+  session: PostgresSession,
+  mappings: TableMapping[],
+): Promise<(FoundTable | undefined)[]> {
+  const rows = await queryRows(
+    session,
+    tableShape,
+    `SELECT
+      mapping.place::int AS place,
+      "table".oid::text AS id,
+      "table".relkind::text AS kind,
+      ${systemSchema('schema.nspname')} AS "isSystem",
+      "table".relpersistence = 'p' AS "isLogged",
+      pg_has_role("table".relowner, 'USAGE') AS "isOwned",
+      has_schema_privilege(schema.oid, 'USAGE') AS "maySeeSchema",
+      coalesce((
+        SELECT bool_and(${hasIdentity('leaf')}) FROM pg_class leaf
+        WHERE leaf.oid IN (SELECT relid FROM pg_partition_tree("table".oid) WHERE isleaf AND relid <> "table".oid)
+      ), ${hasIdentity('"table"')}) AS "hasIdentity",
+      ${primaryKeyOf('"table"')} AS "primaryKey"
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS mapping(schema, name, place)
+    JOIN pg_namespace schema ON schema.nspname = mapping.schema
+    JOIN pg_class "table" ON "table".relnamespace = schema.oid AND "table".relname = mapping.name`,
+    [mappings.map(({ sourceSchemaName }) => sourceSchemaName), mappings.map(({ sourceTable }) => sourceTable)],
+  )
+  const found = new Map(rows.map(({ place, ...table }) => [place, table]))
+  return mappings.map((_, index) => found.get(index + 1))
+}
+
+const sampledShape: Shape<SampledTable> = { sourceSchemaName: isText, sourceTable: isText, primaryKey: isTexts }
+
+/** Tables that a misspelt name may mean, by the small letters of their name. */
+export async function listNamesakes(session: PostgresSession, names: string[]): Promise<Map<string, SampledTable[]>> {
+  const tables = await queryRows(
+    session,
+    sampledShape,
+    `SELECT schema.nspname::text AS "sourceSchemaName", "table".relname::text AS "sourceTable", '{}'::text[] AS "primaryKey"
+    FROM pg_class "table" JOIN pg_namespace schema ON schema.oid = "table".relnamespace
+    WHERE lower("table".relname::text) = ANY ($1::text[]) AND "table".relkind IN ('r', 'p')
+      AND NOT ${systemSchema('schema.nspname')}
+    ORDER BY 1, 2 LIMIT 1000`,
+    [names.map((name) => name.toLowerCase())],
+  )
+  return Map.groupBy(tables, ({ sourceTable }) => sourceTable.toLowerCase())
+}
+
+/** The tables that could be mapped. A partition is left out: its partitioned table stands for it. */
+export function listTables(session: PostgresSession, isFollowed: boolean, limit: number): Promise<SampledTable[]> {
+  return queryRows(
+    session,
+    sampledShape,
+    `SELECT schema.nspname::text AS "sourceSchemaName", "table".relname::text AS "sourceTable",
+      ${primaryKeyOf('"table"')} AS "primaryKey"
+    FROM pg_class "table" JOIN pg_namespace schema ON schema.oid = "table".relnamespace
+    WHERE "table".relkind IN ('r', 'p') AND NOT "table".relispartition
+      AND ("table".relpersistence = 'p' OR "table".relpersistence = 'u' AND NOT $1)
+      AND NOT ${systemSchema('schema.nspname')}
+      AND has_schema_privilege(schema.oid, 'USAGE') AND has_any_column_privilege("table".oid, 'SELECT')
+    ORDER BY schema.nspname, "table".relname LIMIT $2`,
+    [isFollowed, limit],
+  )
+}

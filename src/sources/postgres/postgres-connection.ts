@@ -1,0 +1,149 @@
+// A session in PostgreSQL: one read-only transaction over a connection of the egress, with TLS wherever the server has it.
+// Nothing of the environment has a say in it, and nothing that runs in it can change anything.
+import type { Socket } from 'node:net'
+import pg from 'pg'
+import { secure, trustWith } from '../../lib/egress-tls.ts'
+import type { ProbeOptions, SourceContext } from '../source.ts'
+import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
+import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
+
+export interface Login {
+  host: string
+  port: number
+  database: string
+  username: string
+  password: string
+}
+
+export interface PostgresSession {
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Values as PostgreSQL prints them. */
+  queryTexts(text: string): Promise<(string | null)[][]>
+  close(): Promise<void>
+}
+
+const connectTimeoutMs = 10_000
+const statementTimeoutMs = 10_000
+const lockTimeoutMs = 2_000
+/** How soon the server ends what it does for us when we are gone; it knows this since version 14. */
+const goneCheckMs = 500
+
+/** One round trip. The formats are those that postgres-types.ts reads; without a search path, no name of a user's is met. */
+const beginSession = `
+  BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SET LOCAL statement_timeout = ${statementTimeoutMs};
+  SET LOCAL lock_timeout = ${lockTimeoutMs};
+  SET LOCAL search_path = '';
+  SET LOCAL TimeZone = 'UTC';
+  SET LOCAL DateStyle = 'ISO';
+  SET LOCAL IntervalStyle = 'postgres';
+  SET LOCAL bytea_output = 'hex';
+  SET LOCAL extra_float_digits = 3;
+  SELECT set_config('client_connection_check_interval', '${goneCheckMs}', true)
+    WHERE current_setting('server_version_num')::int >= 140000`
+
+/** Rejects with what postgres-failure.ts knows. */
+export async function openSession(
+  login: Login,
+  { caCertificates, allowPlaintext }: SourceContext,
+  { egress, signal, begin }: ProbeOptions,
+): Promise<PostgresSession> {
+  const { host, port } = login
+  begin('connect')
+  const plain = await egress.connect(host, port, { timeoutMs: connectTimeoutMs, signal })
+  const stop = (): void => void plain.destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  plain.once('close', () => signal.removeEventListener('abort', stop))
+  try {
+    signal.throwIfAborted()
+    const hasTls = await offersTls(plain)
+    if (hasTls || !allowPlaintext) begin('tls')
+    if (!hasTls && !allowPlaintext) throw new PlaintextOnly()
+    const socket = hasTls ? await secure(plain, host, trustWith(caCertificates)) : plain
+    begin('authenticate')
+    if (login.username === '' || login.password === '') throw new LoginMissing()
+    const signedIn = await signIn(socket, login)
+    begin('describe')
+    return await startSession(signedIn, socket)
+  } catch (error) {
+    plain.destroy()
+    throw error
+  }
+}
+
+interface SignedIn {
+  client: pg.Client
+  /** What has ended the connection, also when nothing was asked at that time. */
+  ended: { error?: unknown }
+}
+
+async function signIn(socket: Socket, login: Login): Promise<SignedIn> {
+  const { username: user, password, ...place } = login
+  const client = new pg.Client({
+    ...place,
+    user,
+    // A function: of an empty text `pg` would think that it is to look for a password elsewhere.
+    password: () => password,
+    // TLS is there already.
+    ssl: false,
+    sslnegotiation: 'postgres',
+    stream: () => new MessageStream(socket).asDuplex(),
+  })
+  // All that is said at the start. `pg` would add what it finds in PGOPTIONS and the like; poolers refuse what they do not know.
+  Object.assign(client, {
+    getStartupConf: () => ({ user, database: login.database, application_name: 'penstock' }),
+  })
+  const ended: SignedIn['ended'] = {}
+  client.on('error', (error) => {
+    ended.error ??= error
+  })
+  await client.connect()
+  return { client, ended }
+}
+
+async function startSession({ client, ended }: SignedIn, socket: Socket): Promise<PostgresSession> {
+  const query = async (config: pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
+    try {
+      return await client.query(config)
+    } catch (error) {
+      throw ended.error ?? error
+    }
+  }
+  await query({ text: beginSession, types: plainTypes }).catch((error: { code?: unknown }) => {
+    throw error.code === '42501' ? new SettingRefused() : error
+  })
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
+      rowsOf<Row>(await query({ text, values, types: carefulTypes })),
+    queryTexts: async (text) => rowsOf(await query({ text, rowMode: 'array', types: plainTypes })),
+    close: async () => {
+      if (socket.closed) return
+      const closed = new Promise((resolve) => socket.once('close', resolve))
+      void client.end()
+      await closed
+    },
+  }
+}
+
+/** A server that answers one question twice makes a list of results. */
+function rowsOf<Row>(result: unknown): Row[] {
+  const { rows } = result as { rows?: Row[] }
+  if (!Array.isArray(rows)) throw new NotPostgres()
+  return rows
+}
+
+const plainTypes = { getTypeParser: () => String }
+
+/** What a server says of the type of a value need not be true of it. */
+const carefulTypes = {
+  getTypeParser: (id: number) => {
+    const parse: (value: string) => unknown = pg.types.getTypeParser(id)
+    return (value: string): unknown => {
+      try {
+        return parse(value)
+      } catch {
+        throw new NotPostgres()
+      }
+    }
+  },
+}

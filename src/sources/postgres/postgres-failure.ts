@@ -1,0 +1,236 @@
+// What PostgreSQL refuses, in our own words. Its codes tell what is wrong; its messages stay where they are.
+import pg from 'pg'
+import { EgressError } from '../../lib/egress.ts'
+import { TlsError } from '../../lib/egress-tls.ts'
+import { egressFailure } from '../failure.ts'
+import { type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
+import { ErrorAtStart, NotPostgres, OtherSignIn, TooMuch } from './postgres-wire.ts'
+
+/** The server has no TLS, and the operator wants it. */
+export class PlaintextOnly extends Error {
+  constructor() {
+    super('the server has no TLS')
+    this.name = 'PlaintextOnly'
+  }
+}
+
+/** There is no user name or no password. */
+export class LoginMissing extends Error {
+  constructor() {
+    super('the login is not complete')
+    this.name = 'LoginMissing'
+  }
+}
+
+/** A user that signed in may not set up the session that we read in. */
+export class SettingRefused extends Error {
+  constructor() {
+    super('a setting was refused')
+    this.name = 'SettingRefused'
+  }
+}
+
+export interface FailurePlace {
+  /** Host and port. */
+  place: string
+  database: string
+  step: ProbeStep
+  isAborted: boolean
+}
+
+type Words = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
+
+/** The ProbeFailure that an error stands for; undefined when it is not known. */
+export function postgresFailure(error: unknown, at: FailurePlace): ProbeFailure | undefined {
+  if (error instanceof ProbeFailure) return error
+  const words = wordsFor(error, at)
+  if (words instanceof ProbeFailure || words === undefined) return words
+  return new ProbeFailure({ step: at.step, ...words })
+}
+
+function wordsFor(error: unknown, at: FailurePlace): Words | ProbeFailure | undefined {
+  const { place, isAborted } = at
+  if (isAborted) {
+    return {
+      code: 'timed_out',
+      reason: `${place} did not answer in time`,
+      remedy: 'check host, port, firewalls and the load of the server',
+      field: 'host',
+    }
+  }
+  if (error instanceof EgressError) return egressFailure(error, place, 'host')
+  if (error instanceof TlsError) return tlsFailure(error, place)
+  if (error instanceof PlaintextOnly) {
+    return {
+      code: 'tls_refused',
+      reason: `${place} does not offer TLS`,
+      remedy: 'turn on ssl in the server, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true',
+      field: 'host',
+    }
+  }
+  if (error instanceof NotPostgres) return notPostgres(place)
+  if (error instanceof LoginMissing) {
+    return {
+      code: 'credentials_refused',
+      reason: `${place} needs a user name and a password`,
+      remedy: 'send both as credentials',
+      field: 'credentials',
+    }
+  }
+  if (error instanceof SettingRefused) {
+    return {
+      code: 'permission_missing',
+      reason: `${place} does not let the user begin a read-only transaction with settings of its own`,
+      remedy: 'let the user run SET, also through a proxy that may stand before the server',
+      field: 'credentials',
+    }
+  }
+  if (error instanceof TooMuch) {
+    return {
+      code: 'protocol_mismatch',
+      reason: `${place} sends more than a probe reads`,
+      remedy: 'check host and port, or map fewer tables',
+      field: 'host',
+    }
+  }
+  if (error instanceof OtherSignIn) {
+    return {
+      code: 'not_set_up',
+      reason: `${place} asks for something else than a password`,
+      remedy: 'have pg_hba.conf ask for scram-sha-256 when this user connects from the address of Penstock',
+      field: 'credentials',
+    }
+  }
+  if (error instanceof ErrorAtStart) {
+    return { code: 'source_failed', reason: `${place} answers with an error`, remedy: 'look at the log of the server' }
+  }
+  return error instanceof Error ? serverFailure(error, at) : undefined
+}
+
+function notPostgres(place: string): Words {
+  return {
+    code: 'protocol_mismatch',
+    reason: `${place} does not answer as PostgreSQL does`,
+    remedy: 'check host and port',
+    field: 'host',
+  }
+}
+
+function tlsFailure(error: TlsError, place: string): ProbeFailure {
+  const failure = egressFailure(new EgressError('tls', { tls: error.failure }), place, 'host')
+  if (failure.code !== 'certificate_untrusted') return failure
+  const { step, code, reason } = failure
+  const remedy =
+    'use a certificate that everyone trusts, or the operator of Penstock can add the authority that signed it to PENSTOCK_CA_CERTIFICATES'
+  return new ProbeFailure({ step, code, reason, remedy, field: 'host' })
+}
+
+function serverFailure(error: Error, at: FailurePlace): Words | undefined {
+  const { place, step } = at
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return sqlStateFailure(code, at)
+  // The second is of `pg`, for an answer to what was not asked.
+  if (error instanceof pg.DatabaseError || error.message.startsWith('Received unexpected ')) return notPostgres(place)
+  if (error.message.startsWith('SASL')) {
+    return {
+      code: 'protocol_mismatch',
+      reason: `${place} does not sign in with SCRAM-SHA-256 as PostgreSQL does`,
+      remedy: 'check host and port, and that the password of the user is stored with scram-sha-256',
+      field: 'credentials',
+    }
+  }
+  // Of `pg`, for a connection that is gone.
+  if (!error.message.startsWith('Connection terminated')) return undefined
+  const remedy = 'look at the log of the server'
+  return step === 'authenticate'
+    ? {
+        code: 'protocol_mismatch',
+        reason: `${place} broke the connection off`,
+        remedy: 'check that this is the right port',
+      }
+    : { code: 'source_failed', reason: `${place} broke the connection off`, remedy }
+}
+
+/** Appendix A of PostgreSQL's manual has them all. */
+function sqlStateFailure(state: string, { place, database, step }: FailurePlace): Words {
+  const named = JSON.stringify(database)
+  switch (state) {
+    case '28P01':
+      return {
+        code: 'credentials_refused',
+        reason: `${place} refuses the user name or the password`,
+        remedy: 'check username and password',
+        field: 'credentials',
+      }
+    case '28000':
+      return {
+        code: 'credentials_refused',
+        reason: `${place} does not let this user in from the address of Penstock, whatever the password`,
+        remedy:
+          'add a line for the user, the database and that address to pg_hba.conf, and check that the role exists and has LOGIN',
+        field: 'credentials',
+      }
+    case '3D000':
+      return {
+        step: 'describe',
+        code: 'not_found',
+        reason: `${place} has no database ${named}`,
+        remedy: 'check the name of the database, also for capitals',
+        field: 'database',
+      }
+    case '55000':
+      if (step !== 'authenticate') break
+      return {
+        step: 'describe',
+        code: 'not_set_up',
+        reason: `the database ${named} at ${place} accepts no connections`,
+        remedy: 'name another database, or allow connections to this one',
+        field: 'database',
+      }
+    case '42501':
+      if (step === 'authenticate') {
+        return {
+          step: 'describe',
+          code: 'permission_missing',
+          reason: `the user may not connect to the database ${named}`,
+          remedy: 'have its owner run GRANT CONNECT ON DATABASE … TO the user',
+          field: 'database',
+        }
+      }
+      return {
+        code: 'permission_missing',
+        reason: `the user may not read everything that is needed in ${named}`,
+        remedy: 'grant SELECT on the tables to the user',
+        field: 'credentials',
+      }
+    case '53300':
+      return {
+        code: 'source_failed',
+        reason: `${place} has no connection left for this user`,
+        remedy: 'close connections, or raise max_connections or the limit of the role or the database',
+      }
+    case '57P03':
+      return {
+        code: 'source_failed',
+        reason: `${place} is starting, stopping or recovering`,
+        remedy: 'try again when it accepts connections',
+      }
+    case '57014':
+      return {
+        code: 'timed_out',
+        reason: `${place} did not finish a query in time`,
+        remedy: 'check the load of the server, and try again',
+      }
+    case '55P03':
+      return {
+        code: 'source_failed',
+        reason: `a table at ${place} is locked by somebody else`,
+        remedy: 'wait until the lock is gone, and try again',
+      }
+  }
+  return {
+    code: 'source_failed',
+    reason: `${place} answers with the error ${state}`,
+    remedy: 'look for it in the log of the server',
+  }
+}

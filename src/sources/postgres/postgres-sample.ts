@@ -1,0 +1,99 @@
+// The first rows of mapped tables. However wide a table and however long its values, a sample stays small: values are cut, or
+// left empty where half of them would mean nothing.
+import pg from 'pg'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import { ProbeFailure, type Row, type Sample } from '../source.ts'
+import type { FoundColumn } from './postgres-columns.ts'
+import type { PostgresSession } from './postgres-connection.ts'
+import type { MappedTable } from './postgres-tables.ts'
+import { destinationType, hasDimensions, parseValue } from './postgres-types.ts'
+import { NotPostgres } from './postgres-wire.ts'
+import { plainName, quotedTable, tableName } from './postgres-words.ts'
+
+/** Rows are read of the first tables only; what the catalogues say is told of all. */
+const mostSampledTables = 20
+/** Of one table, and of all of them. */
+const mostCharacters = 1_000_000
+const mostCharactersOfAll = 4_000_000
+/** Longer than any number, date or UUID that is not text to the engine: those are never cut. */
+const leastValueLength = 100
+
+type PrintedRows = (string | null)[][]
+
+/** Rows of each table, as PostgreSQL prints them. */
+export async function readRows(
+  session: PostgresSession,
+  tables: MappedTable[],
+  maxRows: number,
+): Promise<PrintedRows[]> {
+  const printed: PrintedRows[] = []
+  const sampled = tables.slice(0, mostSampledTables)
+  const characters = Math.min(mostCharacters, Math.floor(mostCharactersOfAll / sampled.length))
+  for (const table of sampled) printed.push(await session.queryTexts(rowsQuery(table, maxRows, characters)))
+  return printed
+}
+
+function rowsQuery({ mapping, columns }: MappedTable, maxRows: number, characters: number): string {
+  const values = Math.floor(characters / columns.length)
+  const rows = Math.min(maxRows, Math.floor(values / leastValueLength))
+  const maxLength = Math.floor(values / Math.max(rows, 1))
+  const expressions = columns.map((column) => valueExpression(column, maxLength)).join(', ')
+  return `SELECT ${expressions} FROM ${quotedTable(mapping)} LIMIT ${rows}`
+}
+
+function valueExpression({ name, type }: FoundColumn, maxLength: number): string {
+  const column = pg.escapeIdentifier(name)
+  if (type.elements) {
+    const list = `to_json(${column}::text[])::text`
+    return `CASE WHEN ${column} IS NULL THEN NULL WHEN length(${list}) > ${maxLength} THEN '[]' ELSE ${list} END`
+  }
+  // Of these, PostgreSQL reads no more than it gives; each byte is printed as two letters.
+  if (type.isBuiltIn && type.name === 'bytea') return `substring(${column}, 1, ${Math.floor(maxLength / 2) - 1})`
+  if (type.isBuiltIn && ['text', 'varchar'].includes(type.name)) return `left(${column}, ${maxLength})`
+  // `concat` prints a value as it is, where a cast would take the blanks from the end of a char(n). A composite value is
+  // distinct from NULL also when a part of it is NULL.
+  return `CASE WHEN ${column} IS DISTINCT FROM NULL THEN left(concat(${column}), ${maxLength}) END`
+}
+
+/** Rejects with a ProbeFailure. */
+export function toSample(table: MappedTable, printed: PrintedRows, settings: PostgresSource['settings']): Sample {
+  const { mapping, found, columns } = table
+  const { sourceSchemaName, sourceTable, useCustomSortingKey, sortingKeys } = mapping
+  const { primaryKey } = found
+  const keys = new Set(useCustomSortingKey ? [...primaryKey, ...sortingKeys] : primaryKey)
+  const fields = columns.map((column) => {
+    const { name, isNotNull } = column
+    return {
+      name,
+      type: destinationType({ ...column, isKey: keys.has(name) }, settings),
+      isOptional: !isNotNull,
+    }
+  })
+  const rows = printed.map((values): Row => {
+    return Object.fromEntries(
+      columns.map((column, index) => [column.name, decode(table, column, values[index] ?? null)]),
+    )
+  })
+  return { fields, rows, table: { sourceSchemaName, sourceTable, primaryKey } }
+}
+
+/** What cannot be parsed was not printed by PostgreSQL. */
+function parse(type: FoundColumn['type'], printed: string | null): unknown {
+  try {
+    return parseValue(type, type.elements && printed !== null ? JSON.parse(printed) : printed)
+  } catch {
+    throw new NotPostgres()
+  }
+}
+
+function decode({ index, mapping }: MappedTable, { name, type }: FoundColumn, printed: string | null): unknown {
+  const value = parse(type, printed)
+  if (!hasDimensions(value)) return value
+  throw new ProbeFailure({
+    step: 'decode',
+    code: 'undecodable',
+    reason: `the column ${tableName(mapping)}.${plainName(name)} has arrays of more than one dimension`,
+    remedy: 'exclude the column, or keep such values as json',
+    field: `tableMappings[${index}].excludedColumns`,
+  })
+}

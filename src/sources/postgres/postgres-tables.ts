@@ -1,0 +1,230 @@
+// Whether the tables of a source can be replicated as its mappings say. Of what is wrong, the first kind is told, with all of
+// the tables that it concerns.
+import pg from 'pg'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { TableMapping } from '../../pipes/table-mappings.ts'
+import { type FailureCode, ProbeFailure } from '../source.ts'
+import { type FoundTable, findTables, listNamesakes } from './postgres-catalogue.ts'
+import { type FoundColumn, listColumns } from './postgres-columns.ts'
+import type { PostgresSession } from './postgres-connection.ts'
+import { listed, plainName, quotedTable, tableName } from './postgres-words.ts'
+
+export interface MappedTable {
+  /** In `tableMappings`. */
+  index: number
+  mapping: TableMapping
+  found: FoundTable
+  /** All that the table has. */
+  allColumns: FoundColumn[]
+  /** What is replicated of them. */
+  columns: FoundColumn[]
+}
+
+type Mapped = Pick<MappedTable, 'index' | 'mapping'>
+
+interface Complaint<Table extends Mapped> {
+  code: FailureCode
+  /** What is wrong with one of them; undefined for those that are right. */
+  of: (table: Table) => string | undefined
+  reason: (names: string) => string
+  remedy: (concerned: Table[]) => string
+  /** Of the mapping. */
+  field: keyof TableMapping
+}
+
+/** Rejects with a ProbeFailure. */
+export async function loadMappedTables(session: PostgresSession, config: PostgresSource): Promise<MappedTable[]> {
+  const { tableMappings, settings, database } = config
+  const found = await findTables(session, tableMappings)
+  const present: (Mapped & { found: FoundTable })[] = []
+  const absent: Mapped[] = []
+  for (const [index, mapping] of tableMappings.entries()) {
+    const table = found[index]
+    if (table) present.push({ index, mapping, found: table })
+    else absent.push({ index, mapping })
+  }
+  if (absent.length > 0) throw await notFound(session, absent, database)
+  const isFollowed = settings.replicationMode !== 'snapshot'
+  const columnsOf = await listColumns(session, [...new Set(present.map(({ found: { id } }) => id))])
+  const tables = present.map((table): MappedTable => {
+    const allColumns = columnsOf.get(table.found.id) ?? []
+    const excluded = new Set(table.mapping.excludedColumns)
+    const columns = allColumns.filter(({ name, isGenerated }) => !excluded.has(name) && !(isGenerated && isFollowed))
+    return { ...table, allColumns, columns }
+  })
+  for (const complaint of isFollowed ? [...complaints, ...complaintsWhenFollowed] : complaints) {
+    complain(tables, complaint)
+  }
+  return tables
+}
+
+function complain<Table extends Mapped>(tables: Table[], complaint: Complaint<Table>): void {
+  const concerned = tables.flatMap((table) => {
+    const name = complaint.of(table)
+    return name === undefined ? [] : [{ table, name }]
+  })
+  const [first] = concerned
+  if (!first) return
+  throw new ProbeFailure({
+    step: 'describe',
+    code: complaint.code,
+    reason: complaint.reason(listed(concerned.map(({ name }) => name))),
+    remedy: complaint.remedy(concerned.map(({ table }) => table)),
+    field: `tableMappings[${first.table.index}].${complaint.field}`,
+  })
+}
+
+async function notFound(session: PostgresSession, absent: Mapped[], database: string): Promise<ProbeFailure> {
+  const namesakes = await listNamesakes(
+    session,
+    absent.map(({ mapping }) => mapping.sourceTable),
+  )
+  const names = absent.map(({ mapping }) => {
+    const alike = namesakes.get(mapping.sourceTable.toLowerCase()) ?? []
+    // The same schema means that only capitals are wrong.
+    const meant = alike.find(({ sourceSchemaName }) => sourceSchemaName === mapping.sourceSchemaName) ?? alike[0]
+    return meant ? `${tableName(mapping)} (there is ${tableName(meant)})` : tableName(mapping)
+  })
+  return new ProbeFailure({
+    step: 'describe',
+    code: 'not_found',
+    reason: `the database ${JSON.stringify(database)} has no table ${listed(names)}`,
+    remedy: 'check sourceSchemaName and sourceTable, also for capitals',
+    field: `tableMappings[${absent[0]!.index}].sourceTable`,
+  })
+}
+
+const kinds: Record<string, string> = {
+  v: 'a view',
+  m: 'a materialized view',
+  f: 'a foreign table',
+  S: 'a sequence',
+  i: 'an index',
+  I: 'an index',
+  c: 'a type',
+  t: 'a part of another table',
+}
+
+const nameOf = ({ mapping }: Mapped): string => tableName(mapping)
+const nameIf = <Table extends Mapped>(isWrong: (table: Table) => boolean) => {
+  return (table: Table): string | undefined => (isWrong(table) ? nameOf(table) : undefined)
+}
+/** The columns of one mapping that are wrong, such as `public.orders.total`. */
+const columnsIf = (wrongColumns: (table: MappedTable) => string[]) => {
+  return (table: MappedTable): string | undefined => {
+    const wrong = wrongColumns(table)
+    return wrong.length === 0 ? undefined : listed(wrong.map((column) => `${nameOf(table)}.${plainName(column)}`))
+  }
+}
+const statementNames = (tables: Mapped[]): string => listed(tables.map(({ mapping }) => quotedTable(mapping)))
+
+const missing = ({ allColumns }: MappedTable, names: string[]): string[] => {
+  const present = new Set(allColumns.map(({ name }) => name))
+  return names.filter((name) => !present.has(name))
+}
+
+const needsPrimaryKey = ({ mapping }: MappedTable): boolean =>
+  mapping.tableEngine === 'ReplacingMergeTree' && !mapping.useCustomSortingKey
+
+const complaints: Complaint<MappedTable>[] = [
+  {
+    code: 'not_set_up',
+    of: (table) => {
+      const { kind, isSystem } = table.found
+      if (kind === 'r' || kind === 'p') return isSystem ? `${nameOf(table)} (a table of PostgreSQL's own)` : undefined
+      return `${nameOf(table)} (${kinds[kind] ?? 'something else'})`
+    },
+    reason: (names) => `only tables can be replicated, not ${names}`,
+    remedy: () => 'map the tables that the data is in',
+    field: 'sourceTable',
+  },
+  {
+    code: 'permission_missing',
+    of: nameIf(({ found }) => !found.maySeeSchema),
+    reason: (names) => `the user may not look into the schema of ${names}`,
+    remedy: (tables) => {
+      const schemas = new Set(tables.map(({ mapping }) => pg.escapeIdentifier(mapping.sourceSchemaName)))
+      return `have its owner run GRANT USAGE ON SCHEMA ${listed([...schemas])} TO the user of this source`
+    },
+    field: 'sourceSchemaName',
+  },
+  {
+    code: 'permission_missing',
+    of: nameIf(({ columns }) => columns.some(({ mayRead }) => !mayRead)),
+    reason: (names) => `the user may not read ${names}`,
+    remedy: (tables) => `have its owner run GRANT SELECT ON TABLE ${statementNames(tables)} TO the user of this source`,
+    field: 'sourceTable',
+  },
+  {
+    code: 'not_found',
+    of: columnsIf((table) => missing(table, table.mapping.excludedColumns)),
+    reason: (names) => `excludedColumns has columns that are not there: ${names}`,
+    remedy: () => 'check their names, also for capitals',
+    field: 'excludedColumns',
+  },
+  {
+    code: 'not_found',
+    of: columnsIf((table) => missing(table, table.mapping.sortingKeys)),
+    reason: (names) => `sortingKeys has columns that are not there: ${names}`,
+    remedy: () => 'check their names, also for capitals',
+    field: 'sortingKeys',
+  },
+  {
+    code: 'not_set_up',
+    of: nameIf(({ columns }) => columns.length === 0),
+    reason: (names) => `no column is left to replicate of ${names}`,
+    remedy: () => 'exclude fewer columns; generated ones do not count, because PostgreSQL does not replicate them',
+    field: 'excludedColumns',
+  },
+  {
+    code: 'not_set_up',
+    of: nameIf((table) => needsPrimaryKey(table) && table.found.primaryKey.length === 0),
+    reason: (names) => `a ReplacingMergeTree needs a key, and there is no primary key in ${names}`,
+    remedy: () => 'add a primary key to the table, or choose columns with useCustomSortingKey and sortingKeys',
+    field: 'useCustomSortingKey',
+  },
+  {
+    code: 'not_set_up',
+    of: columnsIf((table) => {
+      const replicated = new Set(table.columns.map(({ name }) => name))
+      return needsPrimaryKey(table) ? table.found.primaryKey.filter((name) => !replicated.has(name)) : []
+    }),
+    reason: (names) => `a ReplacingMergeTree needs the primary key, of which this is not replicated: ${names}`,
+    remedy: () => 'do not exclude it, or choose columns with useCustomSortingKey and sortingKeys',
+    field: 'excludedColumns',
+  },
+]
+
+const complaintsWhenFollowed: Complaint<MappedTable>[] = [
+  {
+    code: 'not_set_up',
+    of: columnsIf(({ mapping, allColumns }) =>
+      mapping.sortingKeys.filter((key) => allColumns.some(({ name, isGenerated }) => isGenerated && name === key)),
+    ),
+    reason: (names) => `generated columns are not replicated by PostgreSQL, and sortingKeys has ${names}`,
+    remedy: () => 'choose other columns',
+    field: 'sortingKeys',
+  },
+  {
+    code: 'not_set_up',
+    of: nameIf(({ found }) => !found.isLogged),
+    reason: (names) => `changes cannot be followed in what is not in the write-ahead log: ${names}`,
+    remedy: (tables) => alterEach(tables, 'SET LOGGED'),
+    field: 'sourceTable',
+  },
+  {
+    code: 'not_set_up',
+    of: nameIf(({ found }) => !found.hasIdentity),
+    reason: (names) => `updates and deletes do not tell which row they mean in ${names}`,
+    remedy: (tables) =>
+      `add a primary key, or ${alterEach(tables, 'REPLICA IDENTITY FULL')}${
+        tables.some(({ found }) => found.kind === 'p') ? ', for every partition too' : ''
+      }`,
+    field: 'sourceTable',
+  },
+]
+
+function alterEach([first, ...others]: Mapped[], change: string): string {
+  const statement = `run ALTER TABLE ${quotedTable(first!.mapping)} ${change}`
+  return others.length === 0 ? statement : `${statement}, and the same for the other tables`
+}

@@ -1,0 +1,71 @@
+// PostgreSQL as a source: whether its tables can be loaded and followed, and what their first rows look like.
+import { hostInUrl } from '../../lib/host.ts'
+import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { ProbeOptions, ProbeResult, ProbeStep, Source, SourceContext } from '../source.ts'
+import { listTables, loadServer } from './postgres-catalogue.ts'
+import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
+import { postgresFailure } from './postgres-failure.ts'
+import { checkPublication, checkReplication, checkVersion } from './postgres-replication.ts'
+import { readRows, toSample } from './postgres-sample.ts'
+import { loadMappedTables, type MappedTable } from './postgres-tables.ts'
+
+const mostTables = 1_000
+
+/** Without mappings, a probe lists the tables that there are and asks nothing of how the server is set up. */
+export function makePostgresSource(config: PostgresSource, secrets: SourceSecrets, context: SourceContext): Source {
+  const { host, port, database } = config
+  const { username = '', password = '' } = secrets.credentials ?? {}
+  const login: Login = { host, port, database, username, password }
+  return {
+    async probe(options) {
+      let step: ProbeStep = 'connect'
+      const begin = (next: ProbeStep): void => {
+        step = next
+        options.begin(next)
+      }
+      try {
+        return await probe(config, login, context, { ...options, begin })
+      } catch (error) {
+        const place = `${hostInUrl(host)}:${port}`
+        const failure = postgresFailure(error, { place, database, step, isAborted: options.signal.aborted })
+        // A database that is not there is told in place of the answer to the password, which was right then.
+        if (failure && failure.step !== step) begin(failure.step)
+        throw failure ?? error
+      }
+    },
+  }
+}
+
+async function probe(
+  config: PostgresSource,
+  login: Login,
+  context: SourceContext,
+  options: ProbeOptions,
+): Promise<ProbeResult> {
+  const { settings } = config
+  const { begin, maxRecords } = options
+  const session = await openSession(login, context, options)
+  try {
+    const mapped = await describe(session, config)
+    const tables = await listTables(session, settings.replicationMode !== 'snapshot', mostTables)
+    begin('read')
+    const printed = await readRows(session, mapped, maxRecords)
+    begin('decode')
+    return { samples: mapped.map((table, index) => toSample(table, printed[index] ?? [], settings)), tables }
+  } finally {
+    await session.close()
+  }
+}
+
+async function describe(session: PostgresSession, config: PostgresSource): Promise<MappedTable[]> {
+  const { tableMappings, settings } = config
+  const server = await loadServer(session)
+  checkVersion(server)
+  if (tableMappings.length === 0) return []
+  const isFollowed = settings.replicationMode !== 'snapshot'
+  if (isFollowed) await checkReplication(session, server, config)
+  const mapped = await loadMappedTables(session, config)
+  if (isFollowed) await checkPublication(session, server, config, mapped)
+  return mapped
+}
