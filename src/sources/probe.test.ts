@@ -7,7 +7,8 @@ import { loopbackEgress, strictEgress } from '../../test/sources/conformance.ts'
 import type { Egress } from '../lib/egress.ts'
 import { Log } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
-import { type ProbeRequest, Prober } from './probe.ts'
+import { type ProbeRequest, Prober, type ProberParts } from './probe.ts'
+import type { Source } from './source.ts'
 
 const organizationId = '00000000-0000-4000-8000-000000000000'
 const secret = 'C4nary-of-the-probe'
@@ -33,10 +34,17 @@ async function listen(host: string): Promise<void> {
   servers.push(server)
 }
 
-function makeProber(egress: Egress, { timeoutMs = 300, lines = [] as string[] } = {}): Prober {
+function makeProber(
+  egress: Egress,
+  {
+    timeoutMs = 300,
+    lines = [],
+    ...more
+  }: { timeoutMs?: number; lines?: string[] } & Pick<ProberParts, 'makeSource'> = {},
+): Prober {
   const log = new Log('debug', { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream)
   const context = { caCertificates: undefined, allowPlaintext: true, awsEndpoints: {} }
-  return new Prober({ egress, context, timeoutMs, log })
+  return new Prober({ egress, context, timeoutMs, log, ...more })
 }
 
 const postgresAt = (host: string, of = organizationId): ProbeRequest => ({
@@ -258,6 +266,37 @@ describe('Prober', () => {
     const late = refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
     assert.deepEqual([...new Set((await Promise.all(first)).map(({ code }) => code))], ['source_not_validated'])
     assert.equal((await late).code, 'unavailable')
+  })
+
+  it('gives up on a source that does not stop when it is told to, and gives its place to the next', async () => {
+    const stuck: Source = { probe: ({ begin }) => new Promise(() => begin('describe')) }
+    const prober = makeProber(loopbackEgress, { timeoutMs: 100, makeSource: async () => stuck })
+    const refusals = await Promise.all(
+      Array.from({ length: 4 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))),
+    )
+    for (const { message } of refusals)
+      assert.match(message, /the step "describe" failed: .* did not finish within 0\.1 s/)
+    const next = await refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
+    assert.equal(next.code, 'source_not_validated')
+  })
+
+  it('tells nothing of an error that it does not know, but logs that there was one', async () => {
+    const lines: string[] = []
+    const broken: Source = {
+      probe: async ({ begin }) => {
+        begin('read')
+        throw new TypeError(`password ${secret} of 10.0.0.7`)
+      },
+    }
+    const prober = makeProber(loopbackEgress, { lines, makeSource: async () => broken })
+    const { message } = await refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
+    assert.match(
+      message,
+      /^source\.postgres: the step "read" failed: the source failed in a way that Penstock does not know; /,
+    )
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, /postgres, read.*TypeError/)
+    assert.doesNotMatch(lines[0]!, new RegExp(`${secret}|10\\.0\\.0\\.7`))
   })
 
   it('ends at once when Penstock is shutting down', async () => {

@@ -37,12 +37,17 @@ const maxAtOnce = 8
 /** So that the slow sources of one organization do not keep the others waiting. */
 const maxOfOrganization = 4
 
+/** What a source may take to close its connections. */
+const graceMs = 2_000
+
 export interface ProberParts {
   egress: Egress
   /** What the operator has set for all sources. */
   context: Omit<SourceContext, 'organizationId'>
   timeoutMs: number
   log: Log
+  /** Only tests bring their own. */
+  makeSource?: typeof makeSource
 }
 
 export class Prober {
@@ -125,8 +130,10 @@ export class Prober {
     const clock = new StepClock()
     if (request.isElsewhere) log.info('stored secrets of a source are tried at another address', { organizationId })
     try {
-      const maker = await makeSource(kind, source, { ...context, organizationId })
-      const result = await maker.probe({ egress, signal, maxRecords, begin: (step) => clock.begin(step) })
+      const make = this.#parts.makeSource ?? makeSource
+      const opened = await make(kind, source, { ...context, organizationId })
+      const probing = opened.probe({ egress, signal, maxRecords, begin: (step) => clock.begin(step) })
+      const result = await orOverdue(probing, signal)
       if (!destination || kind === 'postgres') return { ...result, steps: clock.end(), misfits: [] }
       clock.begin('fit')
       const { fitProblems } = await import('./fit.ts')
@@ -169,6 +176,23 @@ async function makeSource(kind: SourceKindName, source: PipeSource, context: Sou
       )
     case 'postgres':
       return (await import('./postgres/postgres.ts')).makePostgresSource(shown, source.secrets, context)
+  }
+}
+
+/** A source that does not stop when it is told to must hold up neither whoever asked nor those who wait for its place. */
+async function orOverdue<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: overdue, reject } = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  const wait = (): void => {
+    timer = setTimeout(() => reject(new Error('the source did not stop')), graceMs)
+  }
+  if (signal.aborted) wait()
+  else signal.addEventListener('abort', wait, { once: true })
+  try {
+    return await Promise.race([work, overdue])
+  } finally {
+    signal.removeEventListener('abort', wait)
+    clearTimeout(timer)
   }
 }
 
