@@ -1,8 +1,8 @@
 import { readConfig } from '../config.ts'
 import type { KnownAccount } from '../installation/initialize.ts'
 import { StartError } from '../lib/start-error.ts'
-import { signInLink } from '../sessions/session.ts'
 import { printable } from './call-output.ts'
+import { makeSignInToken, printOrganization, requireEmail } from './new-organization.ts'
 import { openSetUp } from './open-set-up.ts'
 
 export interface OrganizationOptions {
@@ -12,14 +12,13 @@ export interface OrganizationOptions {
   existingAccount?: boolean
 }
 
-const linkHours = 24
 const mostNamesTold = 5
 
 /** One more organization in a Penstock that has been set up. Its admin is somebody new, or one whom the operator says they know. */
 export async function createOrganization(options: OrganizationOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const email = options.adminEmail.trim()
-  if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw new StartError(`${JSON.stringify(email)} is not an email address.`)
+  requireEmail(email)
   const organizationName = options.name.trim()
   if (organizationName === '') throw new StartError('--name must not be empty.')
   const app = await openSetUp(config)
@@ -33,15 +32,7 @@ export async function createOrganization(options: OrganizationOptions): Promise<
       const mend = isForExistingAccount ? 'leave out --existing-account, and say --admin-name' : 'say --admin-name too'
       throw new StartError(`Nobody here has the email address ${JSON.stringify(email)}: ${mend}.`)
     }
-    const { made } = answer
-    const link = await app.database.write('createSignInLink', { email, minutes: linkHours * 60 }, 'organization')
-    console.log(`Organization ${made.organizationId}`)
-    console.log(`Admin user   ${made.adminUserId}`)
-    console.log(`Key id       ${made.keyId}`)
-    console.log(`Key secret   ${made.keySecret}   (shown only now)`)
-    console.log(
-      `Sign in at   ${signInLink(config.operations.publicUrl, link!)}   (works once, within ${linkHours} hours)`,
-    )
+    printOrganization(config, answer.made, (await makeSignInToken(app, email))!)
   } finally {
     await app.close()
   }

@@ -5,9 +5,8 @@ import { readConfig } from '../config.ts'
 import { writePrivateFile } from '../installation/master-keys.ts'
 import { type Sample, sampleAdminEmail } from '../installation/sample.ts'
 import { signInLink } from '../sessions/session.ts'
+import { makeSignInToken } from './new-organization.ts'
 import { open, serve } from './serve.ts'
-
-const linkHours = 24
 
 export async function tryIt(): Promise<void> {
   // The engine to try it with runs on the same machine.
@@ -25,8 +24,7 @@ export async function tryIt(): Promise<void> {
     console.log(plainWelcome(url))
     return
   }
-  const link = { email: sampleAdminEmail, minutes: linkHours * 60 }
-  const token = await serving.app.database.write('createSignInLink', link, 'initialize')
+  const token = await makeSignInToken(serving.app, sampleAdminEmail)
   // Port 0 stands for any free one: which it is is known only now.
   const publicUrl = config.operations.publicUrl.endsWith(':0') ? url : config.operations.publicUrl
   const opening = token
