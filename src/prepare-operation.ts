@@ -6,7 +6,7 @@ import { Problem } from './lib/problem.ts'
 import { operations } from './operations.ts'
 import type { Probe } from './sources/probe.ts'
 
-const preparing = new Map(operations.filter(({ prepare }) => prepare).map((operation) => [operation.id, operation]))
+const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
 /** What was prepared can be outdated by the changes of others as often as this. */
 const maxAttempts = 3
@@ -18,9 +18,11 @@ export async function prepareAndExecute(
   makeProbe: () => Promise<Probe>,
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
 ): Promise<OperationAnswer> {
-  const operation = preparing.get(request.operationId)
+  const operation = byId.get(request.operationId)!
+  const { prepare } = operation
+  if (!prepare?.isNeeded(request.body)) return execute(request)
   // What has been answered before is only repeated.
-  if (!operation || (await isRepetition(surroundings, request))) return execute(request)
+  if (await isRepetition(surroundings, request)) return execute(request)
   const { sql, vault, settings } = surroundings
   const { caller, params, query, ifMatch } = request
   let probe: Probe | undefined
@@ -38,7 +40,7 @@ export async function prepareAndExecute(
   for (let attempt = 1; ; attempt++) {
     const { body, echoed } = await readBody(surroundings, operation, request)
     // What is wrong is told by the operation itself, all at once.
-    const prepared = echoed.length > 0 ? undefined : await operation.prepare!(context, { params, query, body })
+    const prepared = echoed.length > 0 ? undefined : await prepare.run(context, { params, query, body })
     try {
       return await execute({ ...request, prepared })
     } catch (error) {

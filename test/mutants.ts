@@ -474,15 +474,15 @@ export const mutants: Mutant[] = [
   {
     name: 'samples-not-validated',
     file: 'src/pipes/update-pipe.ts',
-    find: '    await probe({ ...request, isElsewhere })\n',
-    replace: '    void [probe, request, isElsewhere]\n',
+    find: '      await probe({ ...request, isElsewhere })\n',
+    replace: '      void [probe, request, isElsewhere]\n',
     tests: ['src/pipes/validate-samples.test.ts'],
   },
   {
     name: 'stored-password-goes-anywhere',
     file: 'src/pipes/discover-schema.ts',
-    find: '    requireOwnPassword(pipe, merged, body)\n',
-    replace: '    void requireOwnPassword\n',
+    find: '      requireOwnPassword(pipe, merged, body)\n',
+    replace: '      void requireOwnPassword\n',
     tests: ['src/pipes/discover-schema.test.ts'],
   },
   {
@@ -495,8 +495,8 @@ export const mutants: Mutant[] = [
   {
     name: 'repetition-probes-again',
     file: 'src/prepare-operation.ts',
-    find: '(await isRepetition(surroundings, request))',
-    replace: 'isRepetition === undefined',
+    find: 'if (await isRepetition(surroundings, request))',
+    replace: 'if (isRepetition === undefined)',
     tests: ['src/pipes/validate-samples.test.ts'],
   },
   {

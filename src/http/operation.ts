@@ -126,7 +126,11 @@ export interface Operation<
    * Before the transaction and outside of the writer thread: what waits for a network. Its outcome is plain data. What it has
    * read may have changed when `run` begins; that must look, and throw `changed_meanwhile`, after which both are done again.
    */
-  prepare?(context: PrepareContext, input: Input<Params, Query, Body>): Promise<Prepared>
+  prepare?: {
+    /** Whether this request needs it; most do not, and lose no time. The body may also have fields that only repeat the resource. */
+    isNeeded(body: Static<Body>): boolean
+    run(context: PrepareContext, input: Input<Params, Query, Body>): Promise<Prepared>
+  }
   run(
     context: OperationContext,
     input: Input<Params, Query, Body> & { prepared: NoInfer<Prepared> | undefined },

@@ -168,7 +168,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admitted = await validate(operation, request)
-    const gone = operation.prepare ? whenGone(reply) : undefined
+    const gone = operation.prepare?.isNeeded(admitted.body) ? whenGone(reply) : undefined
     const answer = isWrite(operation) ? await runWrite(admitted, gone) : await parts.read(admitted, gone)
     return sendAnswer(operation, request, reply, answer)
   }

@@ -47,14 +47,16 @@ export const createPipe = operation({
       source: { kafka: { ...kafkaExample, consumerGroup: `penstock-${pipeExample.id}` } },
     },
   },
-  async prepare({ sql, probe }, { params, body }) {
-    const { organizationId, serviceId } = params
-    if (!body.source.validateSamples) return
-    await loadService(sql, organizationId, serviceId)
-    const { kind, source, destination } = newParts(newId(), body)
-    const fieldMappings = body.fieldMappings ?? []
-    const pipe = { kind, organizationId, destination, fieldMappings, source: source.shown }
-    await probe(probeOf(pipe, source.secrets, { mustFit: true }))
+  prepare: {
+    isNeeded: ({ source }) => source.validateSamples === true,
+    async run({ sql, probe }, { params, body }) {
+      const { organizationId, serviceId } = params
+      await loadService(sql, organizationId, serviceId)
+      const { kind, source, destination } = newParts(newId(), body)
+      const fieldMappings = body.fieldMappings ?? []
+      const pipe = { kind, organizationId, destination, fieldMappings, source: source.shown }
+      await probe(probeOf(pipe, source.secrets, { mustFit: true }))
+    },
   },
   async run({ sql, vault, now, record }, { params, body }) {
     const { organizationId, serviceId } = params

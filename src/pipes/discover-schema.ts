@@ -167,20 +167,23 @@ export const discoverSchema = operation({
       misfits: [],
     },
   },
-  async prepare({ sql, vault, probe }, { params, body }) {
-    const { organizationId, serviceId } = params
-    await loadService(sql, organizationId, serviceId)
-    const problems = requestProblems(body)
-    if (problems.length > 0) throw invalidBody(problems)
-    if (body.pipeId === undefined) return toDiscovery(await probe(probeOfSource(organizationId, body)))
+  prepare: {
+    isNeeded: () => true,
+    async run({ sql, vault, probe }, { params, body }) {
+      const { organizationId, serviceId } = params
+      await loadService(sql, organizationId, serviceId)
+      const problems = requestProblems(body)
+      if (problems.length > 0) throw invalidBody(problems)
+      if (body.pipeId === undefined) return toDiscovery(await probe(probeOfSource(organizationId, body)))
 
-    const pipe = await loadPipe(sql, { organizationId, serviceId, pipeId: body.pipeId.toLowerCase() })
-    const stored = () => openSecrets(vault, pipe)
-    const { pipe: merged, secrets = stored() } = body.patch
-      ? mergePipe(pipe, body.patch, stored)
-      : { pipe, secrets: undefined }
-    requireOwnPassword(pipe, merged, body)
-    return toDiscovery(await probe(probeOf(merged, secrets, { mustFit: false })))
+      const pipe = await loadPipe(sql, { organizationId, serviceId, pipeId: body.pipeId.toLowerCase() })
+      const stored = () => openSecrets(vault, pipe)
+      const { pipe: merged, secrets = stored() } = body.patch
+        ? mergePipe(pipe, body.patch, stored)
+        : { pipe, secrets: undefined }
+      requireOwnPassword(pipe, merged, body)
+      return toDiscovery(await probe(probeOf(merged, secrets, { mustFit: false })))
+    },
   },
   async run(_context, { prepared }) {
     return { result: prepared! }

@@ -49,16 +49,18 @@ export const updatePipe = operation({
       settings: { ...pipeExample.settings, streaming_max_insert_wait_ms: 1000 },
     },
   },
-  async prepare({ sql, vault, requireVersion, probe }, { params, body }) {
-    if (!body.source?.validateSamples) return undefined
-    const pipe = await loadPipe(sql, params)
-    requireVersion(String(pipe.version))
-    requireSomething(body)
-    const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
-    const isElsewhere = !isSamePlace(pipe, merged.pipe)
-    const request = probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true })
-    await probe({ ...request, isElsewhere })
-    return { version: pipe.version }
+  prepare: {
+    isNeeded: ({ source }) => source?.validateSamples === true,
+    async run({ sql, vault, requireVersion, probe }, { params, body }) {
+      const pipe = await loadPipe(sql, params)
+      requireVersion(String(pipe.version))
+      requireSomething(body)
+      const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
+      const isElsewhere = !isSamePlace(pipe, merged.pipe)
+      const request = probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true })
+      await probe({ ...request, isElsewhere })
+      return { version: pipe.version }
+    },
   },
   async run(context, { params, body, prepared }) {
     const { vault } = context
