@@ -35,7 +35,8 @@ export class Canaries {
     return [...haystacks].flatMap(([place, hay]) => {
       if (!forms.some((form) => hay.includes(form))) return []
       const text = hay.toString('latin1')
-      const told = [...this.planted].filter(([token]) => text.includes(token)).map(([, where]) => where)
+      const tokens = new Set(text.match(new RegExp(`${this.marker}x[0-9a-f]{12}`, 'g')))
+      const told = [...tokens].flatMap((token) => this.planted.get(token) ?? [])
       return told.length > 0 ? [...new Set(told)].map((where) => `${where}: in ${place}`) : [`some form: in ${place}`]
     })
   }
