@@ -1,6 +1,6 @@
 // Asks a ClickHouse for its version over HTTP: whether it is there, and lets us in. What a foreign server answers is judged and
 // never repeated: the sentences hold nothing but the host and port that the user gave.
-import { type Denial, type Egress, EgressError } from '../lib/egress.ts'
+import { denialReasons, type Egress, EgressError, howToAllowLoopback } from '../lib/egress.ts'
 import type { EgressAnswer } from '../lib/egress-http.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { Secret } from '../lib/secret.ts'
@@ -83,18 +83,14 @@ function judge({ status, headers, body }: EgressAnswer, engine: EngineAddress): 
   }
 }
 
-const denials: Record<Denial, string> = {
-  host: 'is not a host name or an address',
-  loopback: 'is on the machine of Penstock itself; its operator can allow that with PENSTOCK_ALLOW_LOOPBACK=true',
-  address: 'has an address that Penstock never connects to',
-  database: "is Penstock's own database",
-}
-
 function describeFailure({ failure, denial, tls }: EgressError, engine: EngineAddress): EngineCheck {
   const place = placeOf(engine)
   switch (tls === 'silent' ? 'timed out' : failure) {
     case 'denied':
-      return { failure: 'denied', reason: `${place} ${denials[denial!]}` }
+      return {
+        failure: 'denied',
+        reason: `${place} ${denialReasons[denial!]}${denial === 'loopback' ? `; ${howToAllowLoopback}` : ''}`,
+      }
     case 'unresolved':
       return { failure: 'unreachable', reason: `the host name ${engine.host} does not resolve` }
     case 'refused':

@@ -22,6 +22,15 @@ export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' 
 /** Why a place may not be reached. */
 export type Denial = 'host' | 'loopback' | 'address' | 'database'
 
+/** The rest of a sentence that begins with the place. */
+export const denialReasons: Record<Denial, string> = {
+  host: 'is not a host name or an address',
+  loopback: 'is on the machine of Penstock itself',
+  address: 'has an address that Penstock never connects to',
+  database: "is Penstock's own database",
+}
+export const howToAllowLoopback = 'its operator can allow that with PENSTOCK_ALLOW_LOOPBACK=true'
+
 export type { TlsFailure } from './egress-tls.ts'
 
 export class EgressError extends Error {

@@ -8,6 +8,7 @@ import { examplePort, onBothDatabases } from '../../test/harness.ts'
 import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
+import { type OddServer, startSilent } from '../../test/sources/odd-servers.ts'
 
 const goodLogin = { username: 'shop_reader', password: 'a-password' }
 const wrongPassword = 'Wr0ng-and-secret'
@@ -28,36 +29,6 @@ const shopPipe = (postgres: Json = {}, source: Json = {}) => ({
   destination: { database: 'default' },
   startPaused: true,
 })
-
-/** Accepts and keeps silent, and counts who comes. */
-async function silentServer() {
-  const sockets = new Set<Socket>()
-  let accepted = 0
-  const server = createServer((socket) => {
-    accepted++
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    socket.resume()
-    socket.on('close', () => sockets.delete(socket))
-    server.emit('accepted')
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return {
-    port: (server.address() as AddressInfo).port,
-    get accepted() {
-      return accepted
-    },
-    get open() {
-      return sockets.size
-    },
-    nextAccepted: () => once(server, 'accepted'),
-    stop: async () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
 
 /** Leads to a port of this machine, but lets nothing through before it is opened. */
 async function gateTo(port: number) {
@@ -94,10 +65,10 @@ async function gateTo(port: number) {
 
 onBothDatabases('validateSamples', (app) => {
   let service: ServiceOfPipes
-  let silent: Awaited<ReturnType<typeof silentServer>>
+  let silent: OddServer
   before(async () => {
     service = await serviceOfPipes(app())
-    silent = await silentServer()
+    silent = await startSilent()
   })
   after(() => silent.stop())
 
@@ -210,6 +181,16 @@ onBothDatabases('validateSamples', (app) => {
       })
     }
 
+    it('tries the stored password at another host, and leaves that in the log', async () => {
+      const { id } = await service.create(shopPipe())
+      const tried = () => app().logged.filter((line) => line.includes('are tried at another address')).length
+      const before = tried()
+      assert.equal((await patch(id, { source: { validateSamples: true } })).status, 200)
+      assert.equal(tried(), before)
+      assert.equal((await patch(id, checked({ host: '127.0.0.1', port: 1 }))).status, 400)
+      assert.equal(tried(), before + 1)
+    })
+
     it('creates nothing', async () => {
       const before = (await service.send('GET', '')).body.result.length
       const answer = await service.send('POST', '', shopPipe({ database: 'nowhere' }, { validateSamples: true }))
@@ -220,7 +201,7 @@ onBothDatabases('validateSamples', (app) => {
 
     it('tells what is wrong with the request without connecting', async () => {
       const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: silent.port }))
-      const before = silent.accepted
+      const before = silent.accepted()
       const wrong = [
         { name: '', source: { validateSamples: true } },
         { source: { validateSamples: true, kafka: { iamRole: 'arn:aws:iam::1:role/a' } } },
@@ -234,17 +215,17 @@ onBothDatabases('validateSamples', (app) => {
       assert.equal((await patch(id, { source: { validateSamples: true } }, { 'if-match': '"99"' })).status, 412)
       const unknown = await patch('00000000-0000-4000-8000-000000000000', { source: { validateSamples: true } })
       assert.equal(unknown.status, 404)
-      assert.equal(silent.accepted, before)
+      assert.equal(silent.accepted(), before)
     })
 
     it('touches no network unless it is asked to', async () => {
-      const before = silent.accepted
+      const before = silent.accepted()
       const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: silent.port }))
       assert.equal(
         (await patch(id, { source: { postgres: { database: 'other' }, validateSamples: false } })).status,
         200,
       )
-      assert.equal(silent.accepted, before)
+      assert.equal(silent.accepted(), before)
     })
   })
 
@@ -351,7 +332,7 @@ onBothDatabases('validateSamples', (app) => {
     await Promise.race([accepted, sent])
     controller.abort()
     await assert.rejects(sent)
-    for (let wait = 0; silent.open > 0 && wait < 100; wait++) await new Promise((next) => setTimeout(next, 20))
-    assert.equal(silent.open, 0)
+    for (let wait = 0; silent.connections() > 0 && wait < 100; wait++) await new Promise((next) => setTimeout(next, 20))
+    assert.equal(silent.connections(), 0)
   })
 })

@@ -1,13 +1,6 @@
 // Failures that every kind of source has, in our own words.
-import { type Denial, EgressError, type TlsFailure } from '../lib/egress.ts'
+import { denialReasons, EgressError, howToAllowLoopback, type TlsFailure } from '../lib/egress.ts'
 import { type FailureCode, ProbeFailure, type ProbeStep } from './source.ts'
-
-const denials: Record<Denial, string> = {
-  host: 'is not a host name or an address',
-  loopback: 'is on the machine of Penstock itself',
-  address: 'has an address that Penstock never connects to',
-  database: "is Penstock's own database",
-}
 
 const tlsFailures: Record<TlsFailure, { code: FailureCode; reason: string; remedy: string }> = {
   expired: {
@@ -50,9 +43,8 @@ export function egressFailure(error: EgressError, place: string, field: string):
     new ProbeFailure({ step, code, reason, remedy, field })
   switch (error.failure) {
     case 'denied': {
-      const allow = 'its operator can allow that with PENSTOCK_ALLOW_LOOPBACK=true'
-      const remedy = error.denial === 'loopback' ? allow : 'use the address of the source'
-      return failed('address_denied', `${place} ${denials[error.denial!]}`, remedy)
+      const remedy = error.denial === 'loopback' ? howToAllowLoopback : 'use the address of the source'
+      return failed('address_denied', `${place} ${denialReasons[error.denial!]}`, remedy)
     }
     case 'unresolved':
       return failed('host_unknown', `the host name of ${place} does not resolve`, 'check its spelling')

@@ -1,4 +1,5 @@
 // Servers that are not what a source expects: silent ones, closed ports, pages of the web, certificates that are not good.
+import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -8,12 +9,17 @@ export interface OddServer {
   port: number
   /** Connections that are open now. */
   connections(): number
+  /** How many have come. */
+  accepted(): number
+  nextAccepted(): Promise<unknown>
   stop(): Promise<void>
 }
 
 async function listen(server: Server): Promise<OddServer> {
   const open = new Set<Socket>()
+  let accepted = 0
   server.on('connection', (socket: Socket) => {
+    accepted++
     open.add(socket)
     socket.on('error', () => undefined)
     socket.on('close', () => open.delete(socket))
@@ -22,6 +28,8 @@ async function listen(server: Server): Promise<OddServer> {
   return {
     port: (server.address() as AddressInfo).port,
     connections: () => open.size,
+    accepted: () => accepted,
+    nextAccepted: () => once(server, 'connection'),
     stop: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       for (const socket of open) socket.destroy()
