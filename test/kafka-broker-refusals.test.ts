@@ -18,7 +18,7 @@ import {
   refused,
   textsOf,
 } from './sources/kafka-broker/calls.ts'
-import { someTexts } from './sources/kafka-broker/clients.ts'
+import { newTopic, someTexts } from './sources/kafka-broker/clients.ts'
 import type { KafkaServer, Login } from './sources/kafka-server.ts'
 
 const goodToken = 'a-token-that-is-good'
@@ -26,18 +26,13 @@ const describer = { username: 'describer', password: 'd3scriber', permissions: {
 const loner = { username: 'loner, of=few', password: 'l0ner-of-groups', permissions: { useGroups: false } }
 
 let broker: KafkaServer
-let madeTopics = 0
 
 before(async () => {
   broker = await startKafkaBroker({ users: [describer, loner], acceptsToken: (token) => token === goodToken })
 })
 after(() => broker.stop())
 
-async function makeTopic(partitions = 1): Promise<string> {
-  const name = `topic-${++madeTopics}`
-  await broker.createTopic(name, partitions)
-  return name
-}
+const makeTopic = (partitions = 1) => newTopic(broker, partitions)
 
 describe('what our Kafka broker refuses', () => {
   it('a wrong password, an unknown user and an unknown mechanism', async () => {

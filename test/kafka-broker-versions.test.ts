@@ -15,20 +15,20 @@ import {
   refused,
   textsOf,
 } from './sources/kafka-broker/calls.ts'
-import { someTexts } from './sources/kafka-broker/clients.ts'
+import { newTopic, someTexts } from './sources/kafka-broker/clients.ts'
 import type { KafkaServer } from './sources/kafka-server.ts'
 
 let broker: KafkaServer
-let madeTopics = 0
 
 before(async () => {
   broker = await startKafkaBroker()
 })
 after(() => broker.stop())
 
-async function makeTopic(partitions = 1): Promise<string> {
-  const name = `topic-${++madeTopics}`
-  await broker.createTopic(name, partitions)
+const madeTopics: string[] = []
+const makeTopic = async (partitions = 1): Promise<string> => {
+  const name = await newTopic(broker, partitions)
+  madeTopics.push(name)
   return name
 }
 
@@ -83,7 +83,7 @@ describe('the versions of our Kafka broker', () => {
           [0, 1],
         )
         const all = await call<MetadataResponse>(connection, 'metadata', version, version === 0 ? [] : null)
-        assert.equal(all.topics.length, madeTopics)
+        assert.deepEqual(all.topics.map(({ name }) => name).toSorted(), madeTopics.toSorted())
       }
     })
   })

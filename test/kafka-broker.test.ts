@@ -15,6 +15,7 @@ import {
 } from './sources/kafka-broker/calls.ts'
 import {
   kafkajs,
+  newTopic,
   onceOnly,
   readByKafkajs,
   readByLibrary,
@@ -27,18 +28,13 @@ import { buildBatch } from './sources/kafka-broker/record-batch.ts'
 import type { KafkaCompression, KafkaListeners, KafkaServer } from './sources/kafka-server.ts'
 
 let broker: KafkaServer
-let madeTopics = 0
 
 before(async () => {
   broker = await startKafkaBroker()
 })
 after(() => broker.stop())
 
-async function makeTopic(partitions = 1): Promise<string> {
-  const name = `topic-${++madeTopics}`
-  await broker.createTopic(name, partitions)
-  return name
-}
+const makeTopic = (partitions = 1) => newTopic(broker, partitions)
 
 describe('clients of our Kafka broker', () => {
   const ways: [keyof KafkaListeners, SASLOptions['mechanism'] | 'no login'][] = [

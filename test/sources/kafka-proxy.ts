@@ -118,3 +118,17 @@ export function withOlderVersions(answer: Buffer, newest: Record<number, number>
   }
   return older
 }
+
+/** A proxy for as long as it is used. */
+export async function throughKafkaProxy(
+  target: string,
+  alter: Alter,
+  use: (proxy: KafkaProxy) => Promise<void>,
+): Promise<void> {
+  const proxy = await startKafkaProxy(target, alter)
+  try {
+    await use(proxy)
+  } finally {
+    await proxy.stop()
+  }
+}

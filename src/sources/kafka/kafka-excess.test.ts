@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { probe, probeFails } from '../../../test/sources/conformance.ts'
 import { fetchAnswer, metadataAnswer, unsigned } from '../../../test/sources/kafka-answers.ts'
 import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
-import { type Alter, startKafkaProxy } from '../../../test/sources/kafka-proxy.ts'
+import { type Alter, throughKafkaProxy } from '../../../test/sources/kafka-proxy.ts'
 import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
 import {
   jsonRecords,
@@ -29,17 +29,10 @@ describe('the Kafka source and too much', () => {
   })
   after(() => server.stop())
 
-  const throughProxy = async (
-    alter: Alter,
-    use: (address: string, connectionCount: () => number) => Promise<void>,
-  ): Promise<void> => {
-    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
-    try {
-      await use(proxy.address, proxy.connectionCount)
-    } finally {
-      await proxy.stop()
-    }
-  }
+  const throughProxy = (alter: Alter, use: (address: string, connectionCount: () => number) => Promise<void>) =>
+    throughKafkaProxy(server.listeners.saslPlain, alter, ({ address, connectionCount }) =>
+      use(address, connectionCount),
+    )
 
   it('does not read an answer with more aborted transactions than its records could end', async () => {
     const aborted = Buffer.concat([unsigned(200_002), Buffer.alloc(200_001 * 17)])

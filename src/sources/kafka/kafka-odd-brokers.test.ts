@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
 import { fetchAnswer } from '../../../test/sources/kafka-answers.ts'
 import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
-import { type Alter, startKafkaProxy, withOlderVersions } from '../../../test/sources/kafka-proxy.ts'
+import { type Alter, startKafkaProxy, throughKafkaProxy, withOlderVersions } from '../../../test/sources/kafka-proxy.ts'
 import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
 import {
   jsonRecords,
@@ -42,15 +42,11 @@ describe('the Kafka source and odd brokers', () => {
     alter: Alter,
     use: (source: ReadableSource, connectionCount: () => number) => Promise<void>,
     authentication: KafkaSource['authentication'] = 'SCRAM-SHA-256',
-  ): Promise<void> => {
-    const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
-    try {
-      const config = { brokers: proxy.address, authentication }
-      await use(sourceOf(server, topic, { config, context: plaintextContext }), proxy.connectionCount)
-    } finally {
-      await proxy.stop()
-    }
-  }
+  ): Promise<void> =>
+    throughKafkaProxy(server.listeners.saslPlain, alter, ({ address, connectionCount }) => {
+      const config = { brokers: address, authentication }
+      return use(sourceOf(server, topic, { config, context: plaintextContext }), connectionCount)
+    })
 
   const generations: Record<string, Record<number, number>> = {
     'Kafka 2.4': { 1: 11, 2: 5, 3: 8, 8: 7, 10: 2, 36: 1 },

@@ -2,7 +2,7 @@
 // of the network. What names no place is told as a ProbeFailure.
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import { type FailureCode, ProbeFailure } from '../source.ts'
+import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
 import { type AzureAccount, azureAccount } from './azure-account.ts'
 import { maxRanges, maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
 
@@ -20,6 +20,11 @@ export interface BucketPlace {
   isRegionGuessed: boolean
   /** Whose store it is. Only Amazon's can be put elsewhere by the operator, and only Google's unpacks objects unasked. */
   vendor: 'amazon' | 'google' | 'other'
+}
+
+/** Where the operator has put Amazon's store, in place of its public address. */
+export function operatorsEndpoint(vendor: BucketPlace['vendor'], { awsEndpoints }: SourceContext): string | undefined {
+  return vendor === 'amazon' ? awsEndpoints.s3 : undefined
 }
 
 export interface ContainerPlace {

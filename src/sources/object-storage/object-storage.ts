@@ -18,7 +18,7 @@ import {
 } from '../source.ts'
 import { openAzureStore } from './azure-blob-store.ts'
 import { listMatching } from './object-listing.ts'
-import { type ObjectPlace, placeOf } from './object-place.ts'
+import { type ObjectPlace, operatorsEndpoint, placeOf } from './object-place.ts'
 import { makeObjectReader } from './object-reader.ts'
 import { maxSampledObjects, sampleObjects } from './object-sample.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -127,7 +127,7 @@ interface Address {
   isOperators: boolean
 }
 
-function addressOf(place: ObjectPlace, { awsEndpoints }: SourceContext): Address {
+function addressOf(place: ObjectPlace, context: SourceContext): Address {
   if (place.kind === 'azure') {
     const url = new URL(place.account.endpoint)
     return { url, shown: url.host, field: 'connectionString', isOperators: false }
@@ -135,7 +135,7 @@ function addressOf(place: ObjectPlace, { awsEndpoints }: SourceContext): Address
   const { endpoint, bucket, isPathStyle, vendor } = place
   const url = new URL(endpoint)
   if (!isPathStyle) url.hostname = `${bucket}.${url.hostname}`
-  const elsewhere = vendor === 'amazon' ? awsEndpoints.s3 : undefined
+  const elsewhere = operatorsEndpoint(vendor, context)
   const isOperators = elsewhere !== undefined
   return { url: isOperators ? new URL(elsewhere) : url, shown: url.host, field: 'url', isOperators }
 }

@@ -12,7 +12,7 @@ import type { AwsCredentials } from '../aws/aws.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
-import type { BucketPlace } from './object-place.ts'
+import { type BucketPlace, operatorsEndpoint } from './object-place.ts'
 import {
   bareEtag,
   maxEmptyPages,
@@ -172,10 +172,10 @@ const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' 
 function makeClient(
   { endpoint, region, isPathStyle, vendor }: BucketPlace,
   { credentials }: S3Access,
-  { awsEndpoints }: SourceContext,
+  context: SourceContext,
   requestHandler: ReturnType<typeof awsRequestHandler>,
 ): S3Client {
-  const elsewhere = vendor === 'amazon' ? awsEndpoints.s3 : undefined
+  const elsewhere = operatorsEndpoint(vendor, context)
   const client = new S3Client({
     region,
     endpoint: elsewhere ?? endpoint,

@@ -91,3 +91,12 @@ export async function readByLibrary(server: KafkaServer, topic: string, count: n
   }
   return texts
 }
+
+let madeTopics = 0
+
+/** A topic that no other test has. */
+export async function newTopic(server: KafkaServer, partitions = 1): Promise<string> {
+  const name = `topic-${++madeTopics}`
+  await server.createTopic(name, partitions)
+  return name
+}
