@@ -5,7 +5,8 @@ import { describeError, type Log } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
 import type { SourceKindName } from '../pipes/pipe.ts'
 import type { PipeSource } from '../pipes/pipe-source.ts'
-import { ProbeFailure, type ProbeResult, type ProbeStep, type Source, type SourceContext } from './source.ts'
+import { makeSource } from './make-source.ts'
+import { ProbeFailure, type ProbeResult, type ProbeStep, type SourceContext } from './source.ts'
 
 export interface ProbeRequest {
   kind: SourceKindName
@@ -157,25 +158,6 @@ export class Prober {
       const reason = 'the source failed in a way that Penstock does not know'
       throw sourceNotValidated(kind, { step, code: 'source_failed', reason, remedy: 'look at the log of the source' })
     }
-  }
-}
-
-/** Each kind brings a vendor's client, which is loaded when it is first needed. */
-async function makeSource(kind: SourceKindName, source: PipeSource, context: SourceContext): Promise<Source> {
-  const shown = source.shown as never
-  switch (kind) {
-    case 'kafka':
-      return (await import('./kafka/kafka.ts')).makeKafkaSource(shown, source.secrets, context)
-    case 'kinesis':
-      return (await import('./kinesis/kinesis.ts')).makeKinesisSource(shown, source.secrets, context)
-    case 'objectStorage':
-      return (await import('./object-storage/object-storage.ts')).makeObjectStorageSource(
-        shown,
-        source.secrets,
-        context,
-      )
-    case 'postgres':
-      return (await import('./postgres/postgres.ts')).makePostgresSource(shown, source.secrets, context)
   }
 }
 

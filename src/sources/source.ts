@@ -148,6 +148,15 @@ export interface SourceRecord {
   value: Uint8Array
   /** What the transport says of it, by the name of the virtual column: `_topic`, `_partition`, `_offset`, `_timestamp`, `_key`, … */
   meta: Row
+  /** Where the value lies, of a record that makes `value` anew each time: for whoever only looks at it or copies it. */
+  place?: ValuePlace
+}
+
+/** A value as a piece of something larger. */
+export interface ValuePlace {
+  readonly bytes: Buffer
+  readonly valueStart: number
+  readonly valueEnd: number
 }
 
 /** A piece of one partition. The same `from` and `next` always stand for the same bytes. */
@@ -160,7 +169,12 @@ export interface Batch {
   /** Of a stream: records in order. */
   records?: SourceRecord[]
   /** Of object storage: a whole object, as it is stored. */
-  object?: { key: string; sizeBytes: number; open(signal: AbortSignal): Promise<Readable> }
+  object?: {
+    key: string
+    sizeBytes: number
+    modifiedAt?: Date | undefined
+    open(signal: AbortSignal): Promise<Readable>
+  }
 }
 
 export interface ReadLimits {
@@ -182,12 +196,25 @@ export interface SourceReader {
   read(limits: ReadLimits): Promise<Batch[]>
   /** The source may forget what is before these positions. Correctness never depends on it: our own positions decide. */
   acknowledge(positions: Positions): Promise<void>
+  /** How many records, or objects, are there and have not been given, as far as the last answers tell; undefined: nobody knows. */
+  lag(): number | undefined
   close(): Promise<void>
+}
+
+/** What a reader is to read, when it is not everything. */
+export interface Selection {
+  /** The partitions that fall to one of several readers. Every partition falls to exactly one of `count`. */
+  share?: { index: number; count: number }
+  /**
+   * Exactly what lies between the positions that the reader is opened with and these: nothing of other partitions, nothing
+   * beyond. When all of it has been given, `read` rejects with EndOfInput.
+   */
+  until?: Positions
 }
 
 export interface ReadableSource extends Source {
   /** Partitions that have no position begin where the configuration says; when others have one, at their beginning. */
-  open(positions: Positions, surroundings: Surroundings): Promise<SourceReader>
+  open(positions: Positions, surroundings: Surroundings, selection?: Selection): Promise<SourceReader>
 }
 
 /** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */

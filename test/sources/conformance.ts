@@ -13,6 +13,7 @@ import {
   probeSteps,
   type ReadableSource,
   type ReadLimits,
+  type Selection,
   type Source,
 } from '../../src/sources/source.ts'
 
@@ -86,9 +87,10 @@ export async function readAll(
   source: ReadableSource,
   positions: Positions,
   limits: Partial<ReadLimits> = {},
+  selection: Selection = {},
 ): Promise<{ batches: Batch[]; ended: boolean }> {
   const signal = AbortSignal.timeout(20_000)
-  const reader = await source.open(positions, { egress: loopbackEgress, signal })
+  const reader = await source.open(positions, { egress: loopbackEgress, signal }, selection)
   const batches: Batch[] = []
   try {
     for (;;) {
@@ -113,4 +115,9 @@ export function assertGapless(batches: Batch[]): void {
     if (next.has(partition)) assert.equal(from, next.get(partition), `a gap in ${partition}`)
     next.set(partition, after)
   }
+}
+
+/** Where each partition stands after these batches. */
+export function positionsAfter(batches: Batch[]): Positions {
+  return Object.fromEntries(batches.map(({ partition, next }) => [partition, next]))
 }

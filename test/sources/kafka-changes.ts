@@ -80,9 +80,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
     it('tells that records were deleted before they were read, and begins after them when nothing was', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
-      await withAdmin(server, (admin) =>
-        admin.deleteRecords({ topics: [{ name: topic, partitions: [{ partition: 0, offset: 6n }] }] }),
-      )
+      await deleteRecordsBefore(server, topic, 6n)
       const source = sourceOf(server, topic)
       const { batches } = await readAll(source, {})
       assert.deepEqual(idsOf(batches), [6, 7, 8, 9])
@@ -100,11 +98,9 @@ export function kafkaChanges(running: () => KafkaServer): void {
         const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
         const config = { ...configOf(server, topic), offset: { strategy } }
         const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, surroundings)
-        const reader = await openKafkaReader(access, {}, 50)
+        const reader = await openKafkaReader(access, {}, { refreshMs: 50 })
         try {
-          // Null: the brokers decide who leads them. The types of the library do not know that.
-          const more = { name: topic, count: 3, assignments: null as never }
-          await withAdmin(server, (admin) => admin.createPartitions({ topics: [more] }))
+          await growTopic(server, topic, 3)
           await server.produce(topic, jsonRecords(30, 3))
           const batches: Batch[] = []
           const ids = (): Set<number> => new Set(idsOf(batches))
@@ -136,11 +132,15 @@ export function kafkaChanges(running: () => KafkaServer): void {
   })
 }
 
-function messages(topic: string, ids: number[]): MessageToProduce[] {
+export function messages(topic: string, ids: number[]): MessageToProduce[] {
   return ids.map((id) => ({ topic, partition: 0, value: Buffer.from(JSON.stringify({ id })) }))
 }
 
-async function inTransaction(server: KafkaServer, sent: MessageToProduce[], end: 'commit' | 'abort'): Promise<void> {
+export async function inTransaction(
+  server: KafkaServer,
+  sent: MessageToProduce[],
+  end: 'commit' | 'abort',
+): Promise<void> {
   const producer = new Producer({
     clientId: 'test',
     bootstrapBrokers: [server.listeners.plain],
@@ -163,6 +163,18 @@ async function produce(server: KafkaServer, sent: MessageToProduce[]): Promise<v
   } finally {
     await producer.close()
   }
+}
+
+export async function growTopic(server: KafkaServer, name: string, count: number): Promise<void> {
+  // Null: the brokers decide who leads them. The types of the library do not know that.
+  const more = { name, count, assignments: null as never }
+  await withAdmin(server, (admin) => admin.createPartitions({ topics: [more] }))
+}
+
+export async function deleteRecordsBefore(server: KafkaServer, name: string, offset: bigint): Promise<void> {
+  await withAdmin(server, (admin) =>
+    admin.deleteRecords({ topics: [{ name, partitions: [{ partition: 0, offset }] }] }),
+  )
 }
 
 async function withAdmin(server: KafkaServer, use: (admin: Admin) => Promise<unknown>): Promise<void> {

@@ -4,6 +4,7 @@ import { kafkaChanges } from './kafka-changes.ts'
 import { kafkaFailures } from './kafka-failures.ts'
 import { kafkaProbes } from './kafka-probes.ts'
 import { kafkaReading } from './kafka-reading.ts'
+import { kafkaSelection } from './kafka-selection.ts'
 import type { KafkaServer } from './kafka-server.ts'
 
 export function kafkaConformance(start: () => Promise<KafkaServer>): void {
@@ -25,6 +26,7 @@ export function kafkaConformance(start: () => Promise<KafkaServer>): void {
     kafkaProbes(running)
     kafkaFailures(running)
     kafkaChanges(running)
+    kafkaSelection(running)
     // Last, because it stops the server.
     kafkaReading(running, stop)
   })

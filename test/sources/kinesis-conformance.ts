@@ -8,6 +8,7 @@ import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
 import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 import { probe, probeFails, strictEgress } from './conformance.ts'
 import { kinesisReaderConformance } from './kinesis-reader-conformance.ts'
+import { kinesisSelectionConformance } from './kinesis-selection-conformance.ts'
 import type { AccessKey, AssumableRole, KinesisServer, StreamRecord } from './kinesis-server.ts'
 import { withOperator } from './operator.ts'
 
@@ -37,6 +38,8 @@ export function kinesisConformance(start: () => Promise<KinesisServer>, { hasRea
     describe('takes a sample', () => samples(test))
     describe('tells what is wrong', () => failures(test))
     describe('assumes a role', () => roles(test))
+    if (hasReader) describe('reads of a stream', () => kinesisSelectionConformance(test))
+    // Last, because it stops the server.
     if (hasReader) describe('reads', () => kinesisReaderConformance(test))
   })
 }

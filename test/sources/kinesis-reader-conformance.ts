@@ -4,7 +4,7 @@ import { it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { type Batch, NotConnected, type Positions, ProbeFailure, type SourceReader } from '../../src/sources/source.ts'
-import { assertGapless, loopbackEgress, readAll } from './conformance.ts'
+import { assertGapless, loopbackEgress, positionsAfter, readAll } from './conformance.ts'
 import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
 import { closedPort } from './odd-servers.ts'
 
@@ -13,8 +13,6 @@ const numbersOf = (batches: Batch[]): number[] =>
   batches.flatMap(({ records = [] }) => records.map(({ value }) => numberOf(value)))
 const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
 const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
-const positionsAfter = (batches: Batch[]): Positions =>
-  Object.fromEntries(batches.map(({ partition, next }) => [partition, next]))
 
 /** A shard tells that it has ended with some reads that give nothing. */
 const patient = { waitMs: 700 }

@@ -1,25 +1,28 @@
 // A Kinesis source for tests that bring a server of their own: at any address, with the access key that startKinesis accepts.
 import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
 import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
-import type { ReadableSource } from '../../src/sources/source.ts'
+import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 
 export const accessKey = { accessKeyId: 'AKIAREADER0000000000', secretKey: 'reader-secret/+0123456789' }
 export const secrets = [accessKey.secretKey, accessKey.accessKeyId]
+
+export const kinesisConfig: KinesisSource = {
+  authentication: 'IAM_USER',
+  format: 'JSONEachRow',
+  iteratorType: 'TRIM_HORIZON',
+  region: 'eu-west-1',
+  streamName: 'clicks',
+}
+
+export function kinesisContext(kinesis: string | undefined, ca?: string): SourceContext {
+  const awsEndpoints = kinesis === undefined ? {} : { kinesis }
+  return { organizationId: 'an-organization', caCertificates: ca, allowPlaintext: false, awsEndpoints }
+}
 
 export function sourceAt(
   kinesis: string | undefined,
   config: Partial<KinesisSource> = {},
   ca?: string,
 ): ReadableSource {
-  const whole: KinesisSource = {
-    authentication: 'IAM_USER',
-    format: 'JSONEachRow',
-    iteratorType: 'TRIM_HORIZON',
-    region: 'eu-west-1',
-    streamName: 'clicks',
-    ...config,
-  }
-  const awsEndpoints = kinesis === undefined ? {} : { kinesis }
-  const context = { organizationId: 'an-organization', caCertificates: ca, allowPlaintext: false, awsEndpoints }
-  return makeKinesisSource(whole, { accessKey }, context)
+  return makeKinesisSource({ ...kinesisConfig, ...config }, { accessKey }, kinesisContext(kinesis, ca))
 }

@@ -9,7 +9,8 @@ import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 import { probe, probeFails, readAll } from './conformance.ts'
 import { jsonLines } from './object-samples.ts'
 import type { AccessKeyPair, AzureServer, ObjectServer } from './object-server.ts'
-import { type ObjectWorld, probesObjects, readsObjects } from './object-storage-common.ts'
+import { type ObjectWorld, probesObjects } from './object-storage-common.ts'
+import { readsObjects } from './object-storage-reading.ts'
 
 export const plainContext: SourceContext = {
   organizationId: '7e0ab0ea-2b3f-4f3c-8a0e-0d7e4b1c9a55',

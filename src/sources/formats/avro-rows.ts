@@ -6,10 +6,10 @@ import { parseAvroSchema } from './avro-schema.ts'
 import { fieldsOfAvro } from './avro-types.ts'
 import { readAvroRow } from './avro-values.ts'
 import { Misfit, TooShort } from './byte-reader.ts'
-import { type BodyReader, decodeConfluent, quoteStart } from './confluent-records.ts'
+import { type BodyReader, type ConfluentFormat, decodeConfluent, quoteStart } from './confluent-records.ts'
 import { mergeFields } from './declared-fields.ts'
 import { type Decoded, type ObjectStart, Undecodable } from './decode.ts'
-import { BudgetSpent, newBudget } from './sample-budget.ts'
+import { BudgetSpent, newBudget, type SampleBudget } from './sample-budget.ts'
 import { SchemaFault } from './schema-fault.ts'
 import type { SchemaRegistry } from './schema-registry.ts'
 
@@ -35,6 +35,15 @@ export function decodeAvroFile(start: ObjectStart, maxRows: number): Decoded {
   const rows: Row[] = []
   const { fields } = decodeContainer(start, 'the object', rows, { maxRows, budget: newBudget() })
   return { rows, fields }
+}
+
+/** All rows of a record that is an object container file. Throws Undecodable. */
+export function readAvroRecord(bytes: Uint8Array, budget: SampleBudget): Row[] {
+  const rows: Row[] = []
+  const limits = { maxRows: Number.POSITIVE_INFINITY, budget }
+  const { hasMore } = decodeContainer({ bytes, isWhole: true }, 'the record', rows, limits)
+  if (hasMore) throw new Undecodable('the record holds more than a record may have')
+  return rows
 }
 
 /** Adds to the rows. `hasMore`: it holds more than a sample may have. */
@@ -86,25 +95,23 @@ function explaining<Result>(
   }
 }
 
+export const confluentAvro: ConfluentFormat = {
+  name: 'AvroConfluent',
+  type: 'AVRO',
+  compile({ schema, references }, id) {
+    const record = parseAvroSchema(
+      schema,
+      references.map((reference) => reference.schema),
+    )
+    const body: BodyReader = {
+      title: `schema ${id}`,
+      fields: fieldsOfAvro(record),
+      read: (reader, budget) => readAvroRow(record, reader, budget),
+    }
+    return () => body
+  },
+}
+
 export function decodeConfluentAvro(records: Uint8Array[], registry: SchemaRegistry | undefined): Promise<Decoded> {
-  return decodeConfluent(
-    {
-      name: 'AvroConfluent',
-      type: 'AVRO',
-      compile({ schema, references }, id) {
-        const record = parseAvroSchema(
-          schema,
-          references.map((reference) => reference.schema),
-        )
-        const body: BodyReader = {
-          title: `schema ${id}`,
-          fields: fieldsOfAvro(record),
-          read: (reader, budget) => readAvroRow(record, reader, budget),
-        }
-        return () => body
-      },
-    },
-    records,
-    registry,
-  )
+  return decodeConfluent(confluentAvro, records, registry)
 }

@@ -21,17 +21,23 @@ interface Reading {
 
 function readRecord({ fields }: AvroRecord, reading: Reading): Row {
   const inner = deeper(reading)
-  // `fromEntries` makes a field of every name, also of __proto__.
-  return Object.fromEntries(
-    fields.map(({ name, node }) => {
-      try {
-        return [name, readNode(node, inner)]
-      } catch (error) {
-        if (error instanceof Misfit) error.path.unshift(name)
-        throw error
-      }
-    }),
-  )
+  const row: Row = {}
+  for (const { name, node } of fields) {
+    try {
+      setField(row, name, readNode(node, inner))
+    } catch (error) {
+      if (error instanceof Misfit) error.path.unshift(name)
+      throw error
+    }
+  }
+  return row
+}
+
+/** Makes a field of every name, also of __proto__. */
+function setField(row: Row, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(row, name, { value, enumerable: true, configurable: true, writable: true })
+  } else row[name] = value
 }
 
 function deeper({ reader, budget, depth }: Reading): Reading {

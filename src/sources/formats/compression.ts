@@ -103,7 +103,8 @@ export async function decompress(
   return { bytes: Buffer.concat(pieces, Math.min(sizeBytes, maxBytes)), isComplete: sizeBytes <= maxBytes }
 }
 
-function damage(method: CompressionMethod, error: unknown): string {
+/** What is wrong with compressed bytes that a decompressor does not take, as the middle of a sentence. */
+export function damage(method: CompressionMethod, error: unknown): string {
   const endsEarly = (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR' || isXzFailure(error, noMoreInput)
   if (endsEarly) return `the object ends in the middle of its ${method} data`
   if (isXzFailure(error, dictionaryTooLarge)) return 'the object is compressed with a dictionary larger than 64 MiB'

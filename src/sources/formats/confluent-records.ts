@@ -18,11 +18,14 @@ export interface BodyReader {
   read(reader: ByteReader, budget: SampleBudget): Row
 }
 
+/** Reads the beginning of a body, which may say more about the rest. */
+export type OpenBody = (reader: ByteReader) => BodyReader
+
 export interface ConfluentFormat {
   name: 'AvroConfluent' | 'Protobuf'
   type: RegisteredSchema['type']
-  /** Throws a SchemaFault. What it gives reads the beginning of a body, which may say more about the rest. */
-  compile(schema: RegisteredSchema, id: number): (reader: ByteReader) => BodyReader
+  /** Throws a SchemaFault. */
+  compile(schema: RegisteredSchema, id: number): OpenBody
 }
 
 export async function decodeConfluent(
@@ -31,14 +34,14 @@ export async function decodeConfluent(
   registry: SchemaRegistry | undefined,
 ): Promise<Decoded> {
   if (!registry) throw noRegistry(format.name)
-  const compiled = new Map<number, (reader: ByteReader) => BodyReader>()
+  const compiled = new Map<number, OpenBody>()
   const rows: Row[] = []
   const declared = new Set<SourceField[]>()
   const budget = newBudget()
   for (const [index, record] of records.entries()) {
     const which = `record ${index + 1}`
     const id = schemaIdOf(record, format.name, which)
-    const open = compiled.get(id) ?? compile(format, await registry.loadSchema(id, which), id)
+    const open = compiled.get(id) ?? compileBody(format, await registry.loadSchema(id, which), id)
     compiled.set(id, open)
     try {
       const { fields, row } = readBody(open, record, { which, id, budget })
@@ -53,7 +56,7 @@ export async function decodeConfluent(
   return { rows, fields: mergeFields([...declared]) }
 }
 
-function noRegistry(format: ConfluentFormat['name']): ProbeFailure {
+export function noRegistry(format: ConfluentFormat['name']): ProbeFailure {
   return new ProbeFailure({
     step: 'decode',
     code: 'not_set_up',
@@ -65,7 +68,8 @@ function noRegistry(format: ConfluentFormat['name']): ProbeFailure {
 
 const headerBytes = 5
 
-function schemaIdOf(record: Uint8Array, format: ConfluentFormat['name'], which: string): number {
+/** Throws Undecodable. */
+export function schemaIdOf(record: Uint8Array, format: ConfluentFormat['name'], which: string): number {
   if (record.length >= headerBytes && record[0] === 0) {
     return new DataView(record.buffer, record.byteOffset).getUint32(1)
   }
@@ -85,7 +89,8 @@ function hexStart(bytes: Uint8Array): string {
 
 const titles = { AVRO: 'Avro', PROTOBUF: 'Protobuf', JSON: 'JSON Schema' }
 
-function compile(format: ConfluentFormat, schema: RegisteredSchema, id: number): (reader: ByteReader) => BodyReader {
+/** Throws Undecodable. */
+export function compileBody(format: ConfluentFormat, schema: RegisteredSchema, id: number): OpenBody {
   if (schema.type !== format.type) {
     throw new Undecodable(`schema ${id} is ${titles[schema.type]}, but the format is ${format.name}`)
   }
@@ -106,8 +111,9 @@ interface BodyContext {
   budget: SampleBudget
 }
 
-function readBody(
-  open: (reader: ByteReader) => BodyReader,
+/** Throws Undecodable, or BudgetSpent. */
+export function readBody(
+  open: OpenBody,
   record: Uint8Array,
   { which, id, budget }: BodyContext,
 ): { fields: SourceField[]; row: Row } {

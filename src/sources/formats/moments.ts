@@ -6,7 +6,7 @@ export type SecondDigits = 3 | 6 | 9
 /** Text such as 2026-01-31T12:00:00.000Z. A count that no calendar has stays the number that it is. */
 export function momentText(count: number | bigint, digits: SecondDigits, isLocal: boolean): string | number | bigint {
   const [seconds, fraction] = split(count, digits)
-  const date = new Date(Number(seconds) * 1000)
+  const date = new Date(seconds * 1000)
   if (Number.isNaN(date.getTime())) return count
   return `${date.toISOString().slice(0, -'.000Z'.length)}.${fraction}${isLocal ? '' : 'Z'}`
 }
@@ -14,15 +14,21 @@ export function momentText(count: number | bigint, digits: SecondDigits, isLocal
 /** Text such as 23:59:59.000. A count that is not within a day stays the number that it is. */
 export function timeText(count: number | bigint, digits: SecondDigits): string | number | bigint {
   const [seconds, fraction] = split(count, digits)
-  if (seconds < 0n || seconds >= 86_400n) return count
-  const part = (value: bigint): string => String(value).padStart(2, '0')
-  return `${part(seconds / 3600n)}:${part((seconds / 60n) % 60n)}:${part(seconds % 60n)}.${fraction}`
+  if (seconds < 0 || seconds >= 86_400) return count
+  const part = (value: number): string => String(Math.floor(value)).padStart(2, '0')
+  return `${part(seconds / 3600)}:${part((seconds / 60) % 60)}:${part(seconds % 60)}.${fraction}`
 }
 
-function split(count: number | bigint, digits: SecondDigits): [seconds: bigint, fraction: string] {
+/** Most counts are numbers, and most rows have one: bigints would take several times as long. */
+function split(count: number | bigint, digits: SecondDigits): [seconds: number, fraction: string] {
+  if (typeof count === 'number' && Number.isSafeInteger(count)) {
+    const unit = 10 ** digits
+    const fraction = ((count % unit) + unit) % unit
+    return [(count - fraction) / unit, String(fraction).padStart(digits, '0')]
+  }
   const unit = 10n ** BigInt(digits)
   const fraction = ((BigInt(count) % unit) + unit) % unit
-  return [(BigInt(count) - fraction) / unit, String(fraction).padStart(digits, '0')]
+  return [Number((BigInt(count) - fraction) / unit), String(fraction).padStart(digits, '0')]
 }
 
 /** A whole number with its last digits behind a point. */

@@ -233,6 +233,18 @@ export function lostRecords(
   })
 }
 
+/** By its name in positions. */
+export function lostPartition(name: string): ProbeFailure {
+  const slash = name.lastIndexOf('/')
+  return new ProbeFailure({
+    step: 'describe',
+    code: 'not_found',
+    reason: `the topic "${name.slice(0, slash)}" has no partition ${name.slice(slash + 1)} any more, of which records were read and are not delivered yet`,
+    remedy: 'create the pipe anew to read the topic as it is now',
+    field: 'topics',
+  })
+}
+
 export function noLeader(topic: string, partition: number): ProbeFailure {
   return new ProbeFailure({
     step: 'describe',

@@ -23,6 +23,8 @@ export interface FetchedPartition {
   topic: string
   partition: number
   errorCode: number
+  /** Where that ends which may be read now: what transactions that are still open have written comes after it. */
+  end: bigint
   /** Batches as they are stored. */
   bytes: Buffer
   aborted: AbortedTransaction[]
@@ -123,8 +125,10 @@ function readPartition(
   const isFlexible = version >= 12
   const partition = reader.readInt32()
   const errorCode = reader.readInt16() || commonErrorCode
-  // The ends of the partition and of what is committed of it, and its beginning.
-  reader.skip(version >= 5 ? 24 : 16)
+  const highWatermark = reader.readInt64()
+  const lastStableOffset = reader.readInt64()
+  // Where the partition begins.
+  if (version >= 5) reader.skip(8)
   const aborted =
     reader.readNullableArray(
       (inAborted) => {
@@ -137,7 +141,8 @@ function readPartition(
   // A replica that is nearer, which we never ask for.
   if (version >= 11) reader.skip(4)
   const bytes = reader.readNullableBytes(isFlexible) ?? Buffer.alloc(0)
-  return { topic, partition, errorCode, bytes, aborted }
+  const end = lastStableOffset < 0n ? highWatermark : lastStableOffset
+  return { topic, partition, errorCode, end, bytes, aborted }
 }
 
 const offsetApis = [listOffsetsV5.api, listOffsetsV2.api] as const

@@ -1,8 +1,16 @@
 // Reads on from given offsets of all partitions, without joining the consumer group: our own positions decide. Each leader is
 // asked for its partitions at once, and keeps its request while others answer; what came is given out within the limits.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Batch, NotConnected, type Positions, type ReadLimits, type SourceReader } from '../source.ts'
-import { hasUpcoming, keepFetched, type ReadPartition, takeBatches, updatePartitions } from './kafka-assignment.ts'
+import {
+  type Batch,
+  EndOfInput,
+  NotConnected,
+  type Positions,
+  type ReadLimits,
+  type Selection,
+  type SourceReader,
+} from '../source.ts'
+import { type Assignment, isFinished, lagOf, type ReadPartition, updatePartitions } from './kafka-assignment.ts'
 import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
 import { makeCommit } from './kafka-commit.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
@@ -16,6 +24,7 @@ import {
 } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
 import { byLeader, loadOffsets, partitionName } from './kafka-offsets.ts'
+import { keepFetched, takeBatches } from './kafka-take.ts'
 
 /** New partitions are noticed after this time at the latest. */
 const longestRefreshMs = 30_000
@@ -24,21 +33,24 @@ const staleRefreshMs = 250
 /** A read that waits longer asks again: what is told meanwhile on the same connection must not wait for long. */
 const longestFetchMs = 500
 const leastFetchBytes = 64 * 1024
-/** Of all leaders together. */
+/** Of all leaders together. As much again can wait here to be given out. */
 const mostFetchBytes = 16 * 1024 * 1024
-const maxPartitionBytes = 1024 * 1024
+const maxPartitionBytes = 8 * 1024 * 1024
+/** When brokers were waited for this long and gave nothing, there is nothing in a range that once had records. */
+const longestSilenceMs = 3_000
 
 /** Rejects with NotConnected, or with a ProbeFailure. */
 export async function openKafkaReader(
   access: KafkaAccess,
   positions: Positions,
-  refreshMs = longestRefreshMs,
+  { selection = {}, refreshMs = longestRefreshMs }: { selection?: Selection; refreshMs?: number } = {},
 ): Promise<SourceReader> {
   try {
     const cluster = await openCluster(access)
     const partitions = new Map<string, ReadPartition>()
-    await updatePartitions(partitions, cluster, positions, access.config.offset)
-    return makeReader(access, cluster, partitions, positions, refreshMs)
+    const assignment: Assignment = { positions, selection, offset: access.config.offset }
+    await updatePartitions(partitions, cluster, assignment, true)
+    return makeReader(access, cluster, partitions, assignment, refreshMs)
   } catch (error) {
     access.close()
     throw readerError(error)
@@ -49,7 +61,7 @@ function makeReader(
   access: KafkaAccess,
   cluster: KafkaCluster,
   partitions: Map<string, ReadPartition>,
-  positions: Positions,
+  assignment: Assignment,
   refreshMs: number,
 ): SourceReader {
   const { config, signal } = access
@@ -61,12 +73,13 @@ function makeReader(
   let refreshedAtMs = performance.now()
   /** In the order in which they have their turn. */
   let turns = [...partitions.values()]
+  const isBounded = assignment.selection.until !== undefined
 
   const refresh = async (): Promise<void> => {
     const ageMs = performance.now() - refreshedAtMs
     if (ageMs < (isStale ? staleRefreshMs : refreshMs)) return
     refreshedAtMs = performance.now()
-    await updatePartitions(partitions, cluster, positions, config.offset)
+    await updatePartitions(partitions, cluster, assignment, false)
     isStale = isLeaderless()
     turns = [...new Set([...turns, ...partitions.values()])]
   }
@@ -89,24 +102,34 @@ function makeReader(
     )
     const broker = await cluster.connectionTo(leader)
     const limits = { waitMs: longestFetchMs, maxBytes, maxPartitionBytes }
-    for (const fetched of await fetchRecords(broker, [...wanted.values()], limits)) {
+    const askedAtMs = performance.now()
+    const answers = await fetchRecords(broker, [...wanted.values()], limits)
+    const isSilent = answers.every(({ bytes }) => bytes.length === 0)
+    // What is longer, this process was busy with something else.
+    const silentMs = isSilent ? Math.min(performance.now() - askedAtMs, longestFetchMs) : 0
+    for (const fetched of answers) {
       const name = partitionName(fetched)
       const partition = partitions.get(name)
       // Meanwhile another leader may have been asked.
-      if (!partition || partition.position !== wanted.get(name)?.offset || hasUpcoming(partition)) continue
-      if (fetched.errorCode === 0) keepFetched(partition, fetched)
-      else await judge(partition, fetched)
+      if (!partition || partition.position !== wanted.get(name)?.offset || partition.upcoming) continue
+      if (fetched.errorCode !== 0) {
+        await judge(partition, fetched)
+        continue
+      }
+      partition.end = fetched.end
+      keepFetched(partition, fetched)
+      await judgeSilence(cluster, partition, silentMs)
     }
   }
 
   /** Asks every leader that has been asked for nothing, and of which nothing is left to give out. */
   const startFetches = (limits: ReadLimits): void => {
-    const leaders = byLeader(turns)
+    const leaders = byLeader(turns.filter((partition) => !isFinished(partition)))
     const wantedBytes = Math.ceil(Math.min(limits.maxBytes, mostFetchBytes) / leaders.length)
     const maxBytes = Math.max(wantedBytes, leastFetchBytes)
     for (const { leader, partitions: led } of leaders) {
       const key = `${leader.host} ${leader.port}`
-      if (fetching.has(key) || led.some(hasUpcoming)) continue
+      if (fetching.has(key) || led.some(({ upcoming }) => upcoming)) continue
       const placed = led.filter(({ position }) => position !== undefined)
       if (placed.length === 0) continue
       const work = fetchFrom(leader, placed, maxBytes)
@@ -136,6 +159,7 @@ function makeReader(
       startFetches(limits)
       const leftMs = endsAtMs - performance.now()
       if (batches.length > 0) return batches
+      if (isBounded && turns.every(isFinished)) throw new EndOfInput()
       if (limits.signal.aborted) throw new NotConnected()
       if (leftMs <= 0) return []
       await firstOf([...fetching.values()], isStale ? Math.min(leftMs, staleRefreshMs) : leftMs, limits.signal)
@@ -152,6 +176,7 @@ function makeReader(
 
   return {
     read: (limits) => told(readOn(limits)),
+    lag: () => lagOf(partitions.values()),
     acknowledge: (acknowledged) => told(commit ? commit(acknowledged) : Promise.resolve()),
     async close() {
       access.close()
@@ -160,16 +185,29 @@ function makeReader(
   }
 }
 
+/**
+ * A range can hold nothing any more: compaction removes records and leaves no trace of them, not even where the next one is. One
+ * answer without a record does not say so: brokers give such answers also when they are slow.
+ */
+async function judgeSilence(cluster: KafkaCluster, partition: ReadPartition, silentMs: number): Promise<void> {
+  if (partition.until === undefined) return
+  partition.silentMs = silentMs === 0 ? 0 : partition.silentMs + silentMs
+  if (partition.silentMs < longestSilenceMs) return
+  await checkRange(cluster, partition)
+  partition.isVoid = true
+}
+
 /** Records that are gone before they were read, or a topic that was made anew, are for the user to know of. */
 async function checkRange(cluster: KafkaCluster, partition: ReadPartition): Promise<void> {
-  const { name, position } = partition
+  const { name, position, until = position } = partition
   const [starts, ends] = await Promise.all([
     loadOffsets(cluster, [partition], earliest),
     loadOffsets(cluster, [partition], latest),
   ])
   const start = starts.get(name)!
   const end = ends.get(name)!
-  if (position! < start || position! > end) throw lostRecords(partition, position!, start, end)
+  if (position! < start) throw lostRecords(partition, position!, start, end)
+  if (until! > end) throw lostRecords(partition, until!, start, end)
 }
 
 /** Until the first work is done, the time is over, or the signal is aborted. */

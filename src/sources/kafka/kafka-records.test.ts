@@ -37,7 +37,7 @@ function changed(batch: Buffer, change: (batch: Buffer) => void): Buffer {
 }
 
 function read(bytes: Buffer, from = 0n, aborted: AbortedTransaction[] = []): RecordStep[] {
-  return [...readRecords(bytes, from, aborted)]
+  return [...readRecords({ topic: 'topic', partition: 0, bytes, aborted }, from)]
 }
 
 function withHeaders(...headers: [name: string, value: Buffer][]): Buffer {
@@ -79,7 +79,7 @@ describe('reading batches of Kafka records', () => {
         const steps = read(Buffer.concat(written), start)
         const records = steps.flatMap(({ record }) => record ?? [])
         assert.deepEqual(
-          records,
+          records.map(({ offset, timestampMs, key, value, headers }) => ({ offset, timestampMs, key, value, headers })),
           batches
             .flatMap(({ messages }) => messages)
             .map(({ key, value, timestamp, headers }, index) => ({
@@ -207,7 +207,7 @@ describe('reading batches of Kafka records', () => {
   for (const [what, bytes] of Object.entries(excessive)) {
     it(`does not keep ${what}, but can read over them`, () => {
       assert.throws(() => read(bytes), UnreadableBatch)
-      const steps = [...readRecords(bytes, 0n, [], 'skip')]
+      const steps = [...readRecords({ topic: 'topic', partition: 0, bytes, aborted: [] }, 0n, 'skip')]
       assert.deepEqual(texts(steps), ['0 a', '1 b'])
       assert.deepEqual(steps[0]?.record?.headers, [])
     })
@@ -268,11 +268,14 @@ describe('reading batches of Kafka records', () => {
       fc.property(fc.constantFrom(...codecs), flips, (codec, changes) => {
         const batch = batchOf(messagesOf('some', 'records', 'of', 'little worth'), 3n, codec)
         for (const [at, byte] of changes) batch[21 + (at % (batch.length - 21))] = byte
+        let steps: RecordStep[] = []
         try {
-          read(sealed(batch))
+          steps = read(sealed(batch))
         } catch (error) {
           assert.ok(error instanceof UnreadableBatch, String(error))
         }
+        // What was taken for a record can be asked for all that a record has.
+        for (const { record } of steps) assert.equal(record?.meta._partition ?? 0, 0)
       }),
       { numRuns: 2_000 },
     )

@@ -2,15 +2,19 @@
 // are passed over, but counted: the next offset after them is where reading goes on.
 import { crc32c } from '@platformatic/kafka'
 import { decompressBatch, UnreadableBatch } from './kafka-compression.ts'
+import { type Cursor, KafkaRecord, type Scan, scanRecord, type UnpackedBatch } from './kafka-record.ts'
 
-export interface KafkaRecord {
-  offset: bigint
-  /** Undefined when the producer gave none. */
-  timestampMs: number | undefined
-  key: Buffer | null
-  /** Null says that the key is deleted. */
-  value: Buffer | null
-  headers: [name: string, value: Buffer | null][]
+export interface AbortedTransaction {
+  producerId: bigint
+  firstOffset: bigint
+}
+
+/** Batches of a partition, as they are stored. */
+export interface StoredBatches {
+  topic: string
+  partition: number
+  bytes: Buffer
+  aborted: readonly AbortedTransaction[]
 }
 
 /** One step through what was handed out. */
@@ -22,89 +26,148 @@ export interface RecordStep {
   unpackedBytes: number
 }
 
-export interface AbortedTransaction {
-  producerId: bigint
-  firstOffset: bigint
-}
-
 const headerBytes = 61
 /** The mark of a transaction is a few bytes. */
 const mostMarkerBytes = 64 * 1024
-/** Of one record: each takes far more memory than it takes in a batch. */
-const mostHeaders = 10_000
-const mostHeadersBytes = 4 * 1024 * 1024
 const lengthEnd = 12
-/** The last that a Date can be. */
-const latestTimeMs = 8.64e15
 
-/**
- * The records from an offset on, each read when it is asked for: a batch can hold more of them than memory, and whoever asks
- * can stop at each step. Ends before a batch that is cut off. Throws UnreadableBatch.
- */
+/** For whoever wants few: each step is an object of its own. */
 export function* readRecords(
-  bytes: Buffer,
+  stored: StoredBatches,
   fromOffset: bigint,
-  aborted: readonly AbortedTransaction[],
   headers: 'keep' | 'skip' = 'keep',
 ): Generator<RecordStep, void> {
-  const byOffset = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
-  let abortedCount = 0
-  const abortedProducers = new Set<bigint>()
-  let endOfLast = -1n
-  for (const batch of splitBatches(bytes)) {
-    const header = readHeader(batch)
-    const { baseOffset, lastOffset, producerId } = header
+  const walk = new RecordWalk(stored, fromOffset, headers)
+  while (walk.step()) {
+    const { record, nextOffset, unpackedBytes } = walk
+    yield { record, nextOffset, unpackedBytes }
+  }
+}
+
+/**
+ * Goes through the records from an offset on, each read when it is asked for: a batch can hold more of them than memory, and
+ * whoever asks can stop at each step. Ends before a batch that is cut off. `step` throws UnreadableBatch.
+ */
+export class RecordWalk implements RecordStep {
+  record: KafkaRecord | undefined
+  unpackedBytes = 0
+  /** About what the record takes in memory. */
+  sizeBytes = 0
+  readonly #stored: StoredBatches
+  readonly #fromOffset: bigint
+  readonly #hasHeaders: boolean
+  readonly #aborted: AbortedTransactions
+  readonly #scan: Scan = { offsetDelta: -1, startsAt: 0, valueStartsAt: 0, valueEndsAt: 0, sizeBytes: 0 }
+  #nextBatchAt = 0
+  #endOfLastBatch = -1n
+  #isInBatch = false
+  #leftCount = 0
+  #cursor: Cursor = { bytes: Buffer.alloc(0), at: 0 }
+  #batch: UnpackedBatch | undefined
+  #baseOffset: bigint
+  #lastDelta = 0
+  /** Where those records of the batch begin that are wanted. */
+  #firstDelta = 0
+  /** From the base offset. */
+  #nextDelta = 0
+
+  constructor(stored: StoredBatches, fromOffset: bigint, headers: 'keep' | 'skip' = 'keep') {
+    this.#stored = stored
+    this.#fromOffset = fromOffset
+    this.#baseOffset = fromOffset
+    this.#hasHeaders = headers === 'keep'
+    this.#aborted = new AbortedTransactions(stored.aborted)
+  }
+
+  get nextOffset(): bigint {
+    const nextOffset = this.#baseOffset + BigInt(this.#nextDelta)
+    return nextOffset < this.#fromOffset ? this.#fromOffset : nextOffset
+  }
+
+  /** Goes one step further; false when nothing is left. */
+  step(): boolean {
+    if (this.#batch && this.#leftCount > 0) this.#readRecord(this.#batch)
+    else if (this.#isInBatch) this.#endBatch()
+    else if (!this.#beginBatch()) return false
+    else return this.step()
+    return true
+  }
+
+  #readRecord(batch: UnpackedBatch): void {
+    const scan = this.#scan
+    const deltaBefore = scan.offsetDelta
+    scanRecord(this.#cursor, scan, this.#hasHeaders)
+    const { offsetDelta, startsAt, valueStartsAt, valueEndsAt } = scan
+    if (offsetDelta <= deltaBefore || offsetDelta > this.#lastDelta)
+      throw new UnreadableBatch('records are not in order')
+    this.#leftCount--
+    this.#nextDelta = offsetDelta + 1
+    this.sizeBytes = scan.sizeBytes
+    const isWanted = offsetDelta >= this.#firstDelta
+    this.record = isWanted ? new KafkaRecord(batch, startsAt, valueStartsAt, valueEndsAt) : undefined
+  }
+
+  #endBatch(): void {
+    this.#isInBatch = false
+    this.#batch = undefined
+    this.#cursor.bytes = Buffer.alloc(0)
+    this.#nextDelta = this.#lastDelta + 1
+    this.record = undefined
+    this.unpackedBytes = 0
+  }
+
+  #beginBatch(): boolean {
+    const bytes = findBatch(this.#stored.bytes, this.#nextBatchAt)
+    if (!bytes) return false
+    const header = readHeader(bytes)
+    const lastOffset = header.baseOffset + BigInt(header.lastDelta)
     // Going back would give records twice.
-    if (baseOffset <= endOfLast || lastOffset < baseOffset) throw new UnreadableBatch('batches are not in order')
-    endOfLast = lastOffset
-    for (let next = byOffset[abortedCount]; next && next.firstOffset <= lastOffset; next = byOffset[abortedCount]) {
-      abortedProducers.add(next.producerId)
-      abortedCount++
-    }
-    const isAborted = header.isTransactional && abortedProducers.has(producerId)
-    if (header.isControl && isAbortMarker(batch, header)) abortedProducers.delete(producerId)
-    if (lastOffset >= fromOffset && !header.isControl && !isAborted) {
-      yield* stepsOf(batch, header, fromOffset, headers)
-    }
-    yield { record: undefined, nextOffset: lastOffset < fromOffset ? fromOffset : lastOffset + 1n, unpackedBytes: 0 }
+    if (header.baseOffset <= this.#endOfLastBatch || header.lastDelta < 0)
+      throw new UnreadableBatch('batches are not in order')
+    const isAborted = this.#aborted.has(bytes, header, lastOffset)
+    const isWanted = lastOffset >= this.#fromOffset && !header.isControl && !isAborted
+    this.#leftCount = isWanted ? this.#unpack(bytes, header) : 0
+    this.#nextBatchAt += bytes.length
+    this.#endOfLastBatch = lastOffset
+    this.#isInBatch = true
+    this.#baseOffset = header.baseOffset
+    this.#lastDelta = header.lastDelta
+    this.#firstDelta = Number(this.#fromOffset - header.baseOffset)
+    this.#nextDelta = 0
+    return true
+  }
+
+  /** Gives how many records it has. */
+  #unpack(packedBatch: Buffer, { count, codec, baseOffset, baseTimestampMs, ...header }: BatchHeader): number {
+    const packed = packedBatch.subarray(headerBytes)
+    // Compaction leaves batches without records, of which only the head is kept.
+    if (count === 0 && packed.length === 0) return 0
+    if (count <= 0) throw new UnreadableBatch('a batch does not say how many records it has')
+    const bytes = decompressBatch(codec, packed)
+    const { topic, partition } = this.#stored
+    const appendedAtMs = header.hasAppendTime ? header.maxTimestampMs : undefined
+    const hasHeaders = this.#hasHeaders
+    this.#batch = { topic, partition, bytes, baseOffset, baseTimestampMs, appendedAtMs, hasHeaders }
+    this.#cursor = { bytes, at: 0 }
+    this.#scan.offsetDelta = -1
+    this.unpackedBytes = Math.max(bytes.length, 1)
+    return count
   }
 }
 
-function* stepsOf(
-  batch: Buffer,
-  header: BatchHeader,
-  fromOffset: bigint,
-  headers: 'keep' | 'skip',
-): Generator<RecordStep, void> {
-  const packed = batch.subarray(headerBytes)
-  // Compaction leaves batches without records, of which only the head is kept.
-  if (header.count === 0 && packed.length === 0) return
-  if (header.count <= 0) throw new UnreadableBatch('a batch does not say how many records it has')
-  const bytes = decompressBatch(header.codec, packed)
-  const unpackedBytes = Math.max(bytes.length, 1)
-  for (const record of recordsOf(bytes, header, headers)) {
-    const isWanted = record.offset >= fromOffset
-    yield {
-      record: isWanted ? record : undefined,
-      nextOffset: isWanted ? record.offset + 1n : fromOffset,
-      unpackedBytes,
-    }
-  }
-}
-
-function* splitBatches(bytes: Buffer): Generator<Buffer, void> {
-  for (let at = 0; at + lengthEnd <= bytes.length; ) {
-    const endsAt = at + lengthEnd + bytes.readInt32BE(at + 8)
-    if (endsAt > bytes.length) return
-    if (endsAt < at + headerBytes) throw new UnreadableBatch('a batch is too short')
-    yield bytes.subarray(at, endsAt)
-    at = endsAt
-  }
+/** Undefined when it is cut off. */
+function findBatch(bytes: Buffer, at: number): Buffer | undefined {
+  if (at + lengthEnd > bytes.length) return undefined
+  const endsAt = at + lengthEnd + bytes.readInt32BE(at + 8)
+  if (endsAt > bytes.length) return undefined
+  if (endsAt < at + headerBytes) throw new UnreadableBatch('a batch is too short')
+  return bytes.subarray(at, endsAt)
 }
 
 interface BatchHeader {
   baseOffset: bigint
-  lastOffset: bigint
+  /** From the base offset to its last. */
+  lastDelta: number
   codec: number
   hasAppendTime: boolean
   isTransactional: boolean
@@ -119,10 +182,9 @@ function readHeader(batch: Buffer): BatchHeader {
   if (batch.readInt8(16) !== 2) throw new UnreadableBatch('a batch has a format from before Kafka 0.11')
   if (batch.readUInt32BE(17) !== crc32c(batch.subarray(21))) throw new UnreadableBatch('a batch is damaged')
   const attributes = batch.readInt16BE(21)
-  const baseOffset = batch.readBigInt64BE(0)
   return {
-    baseOffset,
-    lastOffset: baseOffset + BigInt(batch.readInt32BE(23)),
+    baseOffset: batch.readBigInt64BE(0),
+    lastDelta: batch.readInt32BE(23),
     codec: attributes & 0x07,
     hasAppendTime: (attributes & 0x08) !== 0,
     isTransactional: (attributes & 0x10) !== 0,
@@ -134,78 +196,38 @@ function readHeader(batch: Buffer): BatchHeader {
   }
 }
 
+/** Whose transactions are aborted at a place in the partition: from where each begins up to its mark. */
+class AbortedTransactions {
+  readonly #byOffset: AbortedTransaction[]
+  readonly #producers = new Set<bigint>()
+  #begunCount = 0
+
+  constructor(aborted: readonly AbortedTransaction[]) {
+    this.#byOffset = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  }
+
+  /** Batches must be asked about in their order. */
+  has(batch: Buffer, header: BatchHeader, lastOffset: bigint): boolean {
+    const { producerId } = header
+    for (;;) {
+      const next = this.#byOffset[this.#begunCount]
+      if (!next || next.firstOffset > lastOffset) break
+      this.#producers.add(next.producerId)
+      this.#begunCount++
+    }
+    const isAborted = header.isTransactional && this.#producers.has(producerId)
+    if (header.isControl && isAbortMarker(batch, header)) this.#producers.delete(producerId)
+    return isAborted
+  }
+}
+
 /** The key of a marker is a version and a type, of which 0 is the end of an aborted transaction. */
-function isAbortMarker(batch: Buffer, header: BatchHeader): boolean {
-  const bytes = decompressBatch(header.codec, batch.subarray(headerBytes), mostMarkerBytes)
-  const { value: marker } = recordsOf(bytes, header, 'skip').next()
-  return marker?.key?.length === 4 && marker.key.readInt16BE(2) === 0
-}
-
-function* recordsOf(bytes: Buffer, header: BatchHeader, headers: 'keep' | 'skip'): Generator<KafkaRecord, undefined> {
-  const cursor: Cursor = { bytes, at: 0 }
-  let offsetBefore = header.baseOffset - 1n
-  for (let left = header.count; left > 0; left--) {
-    const record = readRecord(cursor, header, headers === 'keep')
-    const isInOrder = record.offset > offsetBefore && record.offset <= header.lastOffset
-    if (!isInOrder) throw new UnreadableBatch('records are not in order')
-    offsetBefore = record.offset
-    yield record
-  }
-  return undefined
-}
-
-interface Cursor {
-  bytes: Buffer
-  at: number
-}
-
-function readRecord(cursor: Cursor, header: BatchHeader, keepsHeaders: boolean): KafkaRecord {
-  const endsAt = readVarint(cursor) + cursor.at
-  if (endsAt > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
-  // Attributes of a record, of which there are none.
-  cursor.at++
-  const timestampDeltaMs = readVarint(cursor)
-  const offset = header.baseOffset + BigInt(readVarint(cursor))
-  const key = readBytes(cursor)
-  const value = readBytes(cursor)
-  const headers = keepsHeaders ? readHeaders(cursor, endsAt) : []
-  if (keepsHeaders ? cursor.at !== endsAt : cursor.at > endsAt)
-    throw new UnreadableBatch('a record is not as long as it says')
-  cursor.at = endsAt
-  const timestampMs = header.hasAppendTime ? header.maxTimestampMs : header.baseTimestampMs + timestampDeltaMs
-  const isTime = timestampMs >= 0 && timestampMs <= latestTimeMs
-  return { offset, timestampMs: isTime ? timestampMs : undefined, key, value, headers }
-}
-
-function readHeaders(cursor: Cursor, endsAt: number): KafkaRecord['headers'] {
-  const count = readVarint(cursor)
-  if (count > mostHeaders || endsAt - cursor.at > mostHeadersBytes) {
-    throw new UnreadableBatch('a record has too many headers')
-  }
-  const headers: KafkaRecord['headers'] = []
-  for (let left = count; left > 0; left--) headers.push([readBytes(cursor)?.toString() ?? '', readBytes(cursor)])
-  return headers
-}
-
-function readBytes(cursor: Cursor): Buffer | null {
-  const lengthBytes = readVarint(cursor)
-  if (lengthBytes < 0) return null
-  const start = cursor.at
-  cursor.at += lengthBytes
-  if (cursor.at > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
-  return cursor.bytes.subarray(start, cursor.at)
-}
-
-/** Zigzag. Exact for everything but times that no calendar has. */
-function readVarint(cursor: Cursor): number {
-  let value = 0
-  let factor = 1
-  for (let index = 0; index < 10; index++) {
-    const byte = cursor.bytes[cursor.at++]
-    if (byte === undefined) throw new UnreadableBatch('a batch does not hold the records that it says')
-    value += (byte & 0x7f) * factor
-    factor *= 128
-    if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
-  }
-  throw new UnreadableBatch('a number is too long')
+function isAbortMarker(batch: Buffer, { codec, count, baseOffset, baseTimestampMs }: BatchHeader): boolean {
+  const bytes = decompressBatch(codec, batch.subarray(headerBytes), mostMarkerBytes)
+  if (count <= 0) return false
+  const scan: Scan = { offsetDelta: 0, startsAt: 0, valueStartsAt: 0, valueEndsAt: 0, sizeBytes: 0 }
+  scanRecord({ bytes, at: 0 }, scan, false)
+  const common = { topic: '', partition: 0, bytes, baseOffset, baseTimestampMs, appendedAtMs: undefined }
+  const { key } = new KafkaRecord({ ...common, hasHeaders: false }, scan.startsAt, scan.valueStartsAt, scan.valueEndsAt)
+  return key?.length === 4 && key.readInt16BE(2) === 0
 }

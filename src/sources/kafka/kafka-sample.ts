@@ -151,11 +151,7 @@ async function fetchOnce(sampling: Sampling, partitions: SampledPartition[], mos
   await Promise.all(byLeader(partitions).map((ofLeader) => inTurn(() => fetchLed(ofLeader))))
 }
 
-async function takeRecords(
-  sampling: Sampling,
-  sampled: SampledPartition,
-  { bytes, aborted }: FetchedPartition,
-): Promise<void> {
+async function takeRecords(sampling: Sampling, sampled: SampledPartition, fetched: FetchedPartition): Promise<void> {
   const { topic, partition, found } = sampled
   const { pace, signal } = sampling
   let batchBytes = 0
@@ -166,15 +162,16 @@ async function takeRecords(
     (batchBytes === 0 && sampling.leftUnpackedBytes <= 0)
   if (isEnough()) return
   try {
-    for (const { record, nextOffset, unpackedBytes } of readRecords(bytes, sampled.offset, aborted, 'skip')) {
+    for (const { record, nextOffset, unpackedBytes } of readRecords(fetched, sampled.offset, 'skip')) {
       if (batchBytes === 0) sampling.leftUnpackedBytes -= unpackedBytes
       batchBytes = unpackedBytes
       sampled.offset = nextOffset
-      // A record without a value says that its key is deleted: there is nothing in it to decode.
-      if (record?.value) {
+      // Of a key that is deleted there is nothing to decode.
+      if (record && !record.isDeletion) {
         // A copy, which does not keep the whole batch in memory.
-        found.push({ topic, partition, offset: record.offset, value: Buffer.from(record.value) })
-        sampling.leftBytes -= record.value.length
+        const value = Buffer.from(record.value)
+        found.push({ topic, partition, offset: record.offset, value })
+        sampling.leftBytes -= value.length
       }
       if (isEnough()) return
       if (pace.isDue()) await pace.rest()

@@ -144,31 +144,36 @@ function frame(apiKey: number, apiVersion: number, id: number, hasTags: boolean,
   return Buffer.concat([header, payload])
 }
 
-/** Puts pieces of a stream together to answers, each without its length. */
+/** Puts pieces of a stream together to answers, each without its length. Each piece is copied when it comes, and once. */
 function splitFrames(
   take: (answer: Buffer) => void,
   mostBytes: () => number,
   garbled: () => void,
 ): (chunk: Buffer) => void {
-  let chunks: Buffer[] = []
-  let sizeBytes = 0
-  let neededBytes = 4
+  const length = Buffer.alloc(4)
+  let lengthUsed = 0
+  let answer: Buffer | undefined
+  let answerUsed = 0
   return (chunk) => {
-    chunks.push(chunk)
-    sizeBytes += chunk.length
-    if (sizeBytes < neededBytes) return
-    let bytes = chunks.length === 1 ? chunk : Buffer.concat(chunks)
-    neededBytes = 4
-    while (bytes.length >= 4) {
-      const lengthBytes = bytes.readInt32BE(0)
-      if (lengthBytes < 4 || lengthBytes > mostBytes()) return garbled()
-      neededBytes = 4 + lengthBytes
-      if (bytes.length < neededBytes) break
-      take(bytes.subarray(4, neededBytes))
-      bytes = bytes.subarray(neededBytes)
-      neededBytes = 4
+    for (let at = 0; at < chunk.length; ) {
+      if (!answer) {
+        const copied = chunk.copy(length, lengthUsed, at)
+        at += copied
+        lengthUsed += copied
+        if (lengthUsed < 4) return
+        const answerBytes = length.readInt32BE(0)
+        if (answerBytes < 4 || answerBytes > mostBytes()) return garbled()
+        answer = Buffer.allocUnsafeSlow(answerBytes)
+      }
+      const copied = chunk.copy(answer, answerUsed, at)
+      at += copied
+      answerUsed += copied
+      if (answerUsed < answer.length) return
+      const whole = answer
+      answer = undefined
+      lengthUsed = 0
+      answerUsed = 0
+      take(whole)
     }
-    chunks = bytes.length > 0 ? [bytes] : []
-    sizeBytes = bytes.length
   }
 }

@@ -86,7 +86,11 @@ describe('the Kafka source and our broker', () => {
 
   it('gives a large topic to the end', async () => {
     const large = await topicWith(server, jsonRecords(50_000, 4), 4)
-    const { batches } = await readAll(sourceOf(server, large), {}, { maxRecords: 10_000, maxBytes: 10_000_000 })
+    const { batches } = await readAll(
+      sourceOf(server, large),
+      {},
+      { maxRecords: 10_000, maxBytes: 10_000_000, waitMs: 1_000 },
+    )
     assert.equal(new Set(idsOf(batches)).size, 50_000)
   })
 

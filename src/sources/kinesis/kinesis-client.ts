@@ -200,6 +200,17 @@ function startFailure(start: ShardStart, shard: string, streamName: string): Pro
   })
 }
 
+/** Of records that were read before and are to be read once more. */
+export function lostFailure(shard: string, streamName: string): ProbeFailure {
+  return new ProbeFailure({
+    step: 'read',
+    code: 'not_found',
+    reason: `the shard ${shard} of the stream "${streamName}" has lost records that were read and are not delivered yet`,
+    remedy: 'let the stream keep its records for longer, and create the pipe anew to go on without the lost ones',
+    field: 'streamName',
+  })
+}
+
 export function futureFailure(): ProbeFailure {
   return new ProbeFailure({
     step: 'read',

@@ -3,9 +3,10 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
 import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
-import { accessKey, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
+import { accessKey, kinesisConfig, kinesisContext, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
 import { type SignatureCheck, startSignatureCheck } from '../../../test/sources/signature-check.ts'
 import { type Batch, NotConnected, ProbeFailure, type SourceReader } from '../source.ts'
+import { openKinesisReader } from './kinesis-reader.ts'
 
 describe('a Kinesis that is in trouble', () => {
   let server: KinesisServer
@@ -102,6 +103,43 @@ describe('a Kinesis that is in trouble', () => {
     const reader = await sourceAt(door.url, { iteratorType: 'LATEST' }).open(positions, surroundings())
     await assert.rejects(read(reader), NotConnected)
     await reader.close()
+  })
+
+  it('is asked for shards that came out of those of other readers', async () => {
+    await server.createStream('split', 1)
+    await put('split', '{"number":1}')
+    const context = kinesisContext(door.url)
+    const config = { ...kinesisConfig, streamName: 'split' }
+    const open = (index: number): Promise<SourceReader> => {
+      const selection = { share: { index, count: 3 } }
+      return openKinesisReader(config, { accessKey }, context, {}, surroundings(), { selection, refreshMs: 50 })
+    }
+    // One of them has the only shard; the two that it is split into fall to the others.
+    const readers = await Promise.all([open(0), open(1), open(2)])
+    await server.split('split', 'shardId-000000000000')
+    await server.put(
+      'split',
+      Array.from({ length: 20 }, (_, index) => ({
+        key: `key ${index}`,
+        value: Buffer.from(`{"number":${index + 2}}`),
+      })),
+    )
+    const counts = await Promise.all(
+      readers.map(async (reader) => {
+        let count = 0
+        for (let left = 3; left > 0; left--) {
+          const batches = await reader.read({ ...limits, waitMs: 700, signal: surroundings().signal })
+          count += textsOf(batches).length
+        }
+        await reader.close()
+        return count
+      }),
+    )
+    assert.equal(counts[0]! + counts[1]! + counts[2]!, 21)
+    assert.ok(
+      counts.every((count) => count > 0),
+      `${counts}`,
+    )
   })
 
   it('is not read any more once the reader is closed, or the read is called off', async () => {

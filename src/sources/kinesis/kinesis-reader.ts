@@ -5,25 +5,30 @@ import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import {
   type Batch,
+  EndOfInput,
   type FailureCode,
   NotConnected,
   type Positions,
   ProbeFailure,
   type ReadLimits,
+  type Selection,
   type SourceContext,
   type SourceReader,
   type SourceRecord,
   type Surroundings,
 } from '../source.ts'
-import { type Kinesis, type KinesisRecord, makeKinesis, readPauseMs } from './kinesis-client.ts'
+import { type Kinesis, type KinesisRecord, lostFailure, makeKinesis, readPauseMs } from './kinesis-client.ts'
 import { decompress } from './kinesis-record.ts'
 import {
   addNewShards,
   advance,
   beginningOf,
   endOf,
+  endPosition,
   firstShards,
   isAtTime,
+  isBeyond,
+  lagOf,
   pinAt,
   type ReadShard,
   readableShards,
@@ -34,6 +39,10 @@ const shardsAtOnce = 8
 /** After Kinesis has asked us to slow down. */
 const throttledPauseMs = 1_000
 const maxRecordBytes = 32 * 1_024 * 1_024
+/** What comes out of shards that other readers have is noticed after this time at the latest. */
+const longestRefreshMs = 30_000
+/** In a row: then what is wanted of a shard is not there any more. */
+const mostEmptyPages = 3
 
 /** What passes by itself. The rest is for the user to mend. */
 const passing: FailureCode[] = [
@@ -51,6 +60,7 @@ export async function openKinesisReader(
   context: SourceContext,
   positions: Positions,
   surroundings: Surroundings,
+  { selection = {}, refreshMs = longestRefreshMs }: { selection?: Selection; refreshMs?: number } = {},
 ): Promise<SourceReader> {
   const closing = new AbortController()
   const signal = AbortSignal.any([surroundings.signal, closing.signal])
@@ -60,9 +70,12 @@ export async function openKinesisReader(
     kinesis.close()
   }
   try {
-    const shards = firstShards(await kinesis.listShards('describe'), positions, config)
+    const shards = firstShards(await kinesis.listShards('describe'), positions, config, selection)
+    const missing = Object.keys(selection.until ?? {}).find((id) => shards.every((shard) => shard.id !== id))
+    if (missing !== undefined) throw lostFailure(missing, config.streamName)
     await pinNewest(kinesis, shards)
-    const stream = { kinesis, shards, name: config.streamName, turn: 0 }
+    const listing = { refreshMs, listedAtMs: performance.now() }
+    const stream: Stream = { kinesis, shards, name: config.streamName, turn: 0, selection, ...listing }
     return {
       async read(limits) {
         const limit = AbortSignal.any([limits.signal, signal])
@@ -70,6 +83,7 @@ export async function openKinesisReader(
       },
       // Kinesis keeps no positions of those who read.
       acknowledge: async () => undefined,
+      lag: () => lagOf(shards),
       close,
     }
   } catch (error) {
@@ -104,6 +118,9 @@ interface Stream {
   shards: ReadShard[]
   /** Whose turn it is to be first. */
   turn: number
+  selection: Selection
+  refreshMs: number
+  listedAtMs: number
 }
 
 async function read(stream: Stream, limits: ReadLimits, signal: AbortSignal): Promise<Batch[]> {
@@ -113,6 +130,8 @@ async function read(stream: Stream, limits: ReadLimits, signal: AbortSignal): Pr
     signal.throwIfAborted()
     const batches = takeBatches(stream, limits)
     if (batches.length > 0) return batches
+    if (stream.selection.until && stream.shards.every(({ isFinished }) => isFinished)) throw new EndOfInput()
+    await refresh(stream, signal)
     const readable = readableShards(stream.shards)
     const nowMs = performance.now()
     // However short the time is, every shard is asked once: otherwise a reader in a hurry would never get anything.
@@ -127,6 +146,15 @@ async function read(stream: Stream, limits: ReadLimits, signal: AbortSignal): Pr
     for (const shard of now) asked.add(shard)
     await fetchAll(stream, now, limits.maxRecords, signal)
   }
+}
+
+/** A shard that is split or merged tells so to the reader that has it, and to no other. */
+async function refresh(stream: Stream, signal: AbortSignal): Promise<void> {
+  const { kinesis, shards, selection, refreshMs, listedAtMs } = stream
+  const isAlone = (selection.share?.count ?? 1) === 1
+  if (isAlone || selection.until || performance.now() - listedAtMs < refreshMs) return
+  stream.listedAtMs = performance.now()
+  addNewShards(shards, await kinesis.listShards('read', signal), selection)
 }
 
 async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {
@@ -146,7 +174,8 @@ async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal
   const page = await loadPage(kinesis, shard, limit, signal).catch(async (error: unknown) => {
     const isGone =
       error instanceof ProbeFailure && error.code === 'not_found' && (await isForgotten(stream, shard, signal))
-    if (isGone) return { records: [], next: undefined }
+    if (isGone && shard.until !== undefined) throw lostFailure(shard.id, stream.name)
+    if (isGone) return { records: [], next: undefined, isBehind: false }
     throw error
   })
   if (page === 'throttled') {
@@ -155,11 +184,24 @@ async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal
     shard.iterator = undefined
   } else {
     // What a closed shard was split or merged into is there before its end can be read. If this fails, the page is read again.
-    if (page.next === undefined) addNewShards(stream.shards, await kinesis.listShards('read', signal))
+    if (page.next === undefined) addNewShards(stream.shards, await kinesis.listShards('read', signal), stream.selection)
     shard.waiting.push(...page.records)
     shard.iterator = page.next
     shard.isExhausted = page.next === undefined
+    shard.isBehind = page.isBehind
+    if (shard.until !== undefined) judgeWanted(stream, shard, page.records.length)
   }
+}
+
+/** Of a range that was read before, the last record is there, or records are lost. */
+function judgeWanted({ name }: Stream, shard: ReadShard, cameCount: number): void {
+  shard.emptyPages = cameCount === 0 && !shard.isBehind ? shard.emptyPages + 1 : 0
+  if (shard.until === endPosition) return
+  const wanted = shard.waiting.filter((record) => !isBeyond(shard, record))
+  const isCut = wanted.length < shard.waiting.length || shard.isExhausted
+  const isMet = shard.until === `after:${wanted.at(-1)?.sequence}`
+  if ((isCut && !isMet) || shard.emptyPages >= mostEmptyPages) throw lostFailure(shard.id, name)
+  shard.waiting = wanted
 }
 
 async function loadPage(
@@ -187,7 +229,7 @@ function takeBatches(stream: Stream, { maxRecords, maxBytes }: ReadLimits): Batc
   const { shards } = stream
   const batches: Batch[] = []
   const left = { records: maxRecords, bytes: maxBytes }
-  const first = stream.turn % shards.length
+  const first = stream.turn % Math.max(1, shards.length)
   for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
     const batch = takeBatch(stream.name, shard, left, batches.length === 0)
     if (batch) batches.push(batch)

@@ -1,7 +1,8 @@
 // The shards of a stream, as a reader sees them: where each begins, and which of them may be read. Shards are split and merged
 // while a stream lives; the order of the records of a key is kept only if a shard is read after those that it came from.
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import type { Positions } from '../source.ts'
+import { isNumberedOfShare } from '../share.ts'
+import type { Positions, Selection } from '../source.ts'
 import { futureFailure, type KinesisRecord, type Shard, type ShardStart } from './kinesis-client.ts'
 
 /**
@@ -23,11 +24,17 @@ export interface ReadShard extends Shard {
   waiting: KinesisRecord[]
   /** Kinesis has nothing more of it. */
   isExhausted: boolean
-  /** All of it has been given. */
+  /** All of it has been given, or all that is wanted of it. */
   isFinished: boolean
+  /** The position that nothing behind is wanted; undefined: everything is. */
+  until: string | undefined
+  /** By the last page: there is more in it already. Undefined before the first one. */
+  isBehind: boolean | undefined
+  /** In a row, from a shard that has nothing more now. */
+  emptyPages: number
 }
 
-const endPosition = 'end'
+export const endPosition = 'end'
 
 /** LATEST is now: not the time of the first read, and above all not that of the next reader. */
 export function pinAt(shard: ReadShard, atMs: number): void {
@@ -58,6 +65,7 @@ export function advance(shard: ReadShard, first: KinesisRecord, last: KinesisRec
   // The start that is configured may stand for other records at another time; the first record does not.
   const from = shard.position || `at:${first.sequence}`
   shard.position = `after:${last.sequence}`
+  shard.isFinished ||= isReached(shard.position, shard.until)
   shard.mustTellStart = false
   return { from, next: shard.position }
 }
@@ -70,8 +78,16 @@ export function startOf({ position, start }: ReadShard): ShardStart {
   return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence }
 }
 
-/** The shards at the time of opening. */
-export function firstShards(shards: Shard[], positions: Positions, config: KinesisSource): ReadShard[] {
+/**
+ * The shards at the time of opening that are selected. What came out of a shard that another reader has is read without waiting
+ * for that reader.
+ */
+export function firstShards(
+  shards: Shard[],
+  positions: Positions,
+  config: KinesisSource,
+  { share, until }: Selection,
+): ReadShard[] {
   const byId = new Map(shards.map((shard) => [shard.id, shard]))
   // Shards that are split and merged again and again have few ancestors, but very many ways to them.
   const known = new Map<string, boolean>()
@@ -85,25 +101,46 @@ export function firstShards(shards: Shard[], positions: Positions, config: Kines
     known.set(shard.id, answer)
     return answer
   }
-  return shards.map((shard) => {
+  const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isNumberedOfShare(id, share)))
+  return selected.map((shard) => {
     const position = positions[shard.id] ?? ''
     // Of LATEST, what was split or merged before is past. What came out of a shard that was read is not.
     const isPast = config.iteratorType === 'LATEST' && shard.isClosed && position === '' && !isContinued(shard)
     const start = isContinued(shard) ? ({ type: 'TRIM_HORIZON' } as const) : configuredStart(config)
-    return readShard(shard, { position, start, isFinished: isPast || position === endPosition })
+    const isFinished = isPast || position === endPosition || isReached(position, until?.[shard.id])
+    return readShard(shard, { position, start, isFinished, until: until?.[shard.id] })
   })
 }
 
+function isReached(position: string, until: string | undefined): boolean {
+  if (until === undefined || position === '') return false
+  const [reached, last] = [placeOf(position), placeOf(until)]
+  return position === until || (reached !== undefined && last !== undefined && reached >= last)
+}
+
+/** Twice the sequence number, and one more behind it. */
+function placeOf(position: string): bigint | undefined {
+  const [, type, sequence] = /^(at|after):(\d+)$/.exec(position) ?? []
+  return sequence === undefined ? undefined : BigInt(sequence) * 2n + (type === 'after' ? 1n : 0n)
+}
+
+/** Whether the record lies behind all that is wanted of the shard. */
+export function isBeyond({ until }: ReadShard, { sequence }: KinesisRecord): boolean {
+  const last = until === undefined ? undefined : placeOf(until)
+  return last !== undefined && BigInt(sequence) * 2n >= last
+}
+
 /** Shards that have come since: they continue others, and are read from their start. */
-export function addNewShards(known: ReadShard[], shards: Shard[]): void {
+export function addNewShards(known: ReadShard[], shards: Shard[], { share, until }: Selection): void {
+  if (until) return
   const ids = new Set(known.map(({ id }) => id))
   for (const shard of shards) {
-    if (!ids.has(shard.id))
-      known.push(readShard(shard, { position: '', start: { type: 'TRIM_HORIZON' }, isFinished: false }))
+    if (ids.has(shard.id) || !isNumberedOfShare(shard.id, share)) continue
+    known.push(readShard(shard, { position: '', start: { type: 'TRIM_HORIZON' }, isFinished: false, until: undefined }))
   }
 }
 
-type Unread = Pick<ReadShard, 'mustTellStart' | 'iterator' | 'dueAtMs' | 'waiting' | 'isExhausted'>
+type Unread = Omit<ReadShard, keyof Shard | 'position' | 'start' | 'isFinished' | 'until'>
 
 const unread = (): Unread => ({
   mustTellStart: false,
@@ -111,9 +148,11 @@ const unread = (): Unread => ({
   dueAtMs: 0,
   waiting: [],
   isExhausted: false,
+  isBehind: undefined,
+  emptyPages: 0,
 })
 
-function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'isFinished'>): ReadShard {
+function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'isFinished' | 'until'>): ReadShard {
   return { ...shard, ...own, ...unread() }
 }
 
@@ -129,4 +168,11 @@ export function readableShards(shards: ReadShard[]): ReadShard[] {
   const unfinished = shards.filter(({ isFinished }) => !isFinished)
   const ids = new Set(unfinished.map(({ id }) => id))
   return unfinished.filter(({ parents }) => !parents.some((id) => ids.has(id)))
+}
+
+/** How many records are not given yet; undefined when Kinesis has more than it has told. */
+export function lagOf(shards: ReadShard[]): number | undefined {
+  const unfinished = shards.filter(({ isFinished }) => !isFinished)
+  if (unfinished.some(({ isBehind }) => isBehind !== false)) return undefined
+  return unfinished.reduce((sum, { waiting }) => sum + waiting.length, 0)
 }

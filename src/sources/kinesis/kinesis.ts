@@ -38,7 +38,8 @@ export function makeKinesisSource(
       }
     },
 
-    open: (positions, surroundings) => openKinesisReader(config, secrets, context, positions, surroundings),
+    open: (positions, surroundings, selection = {}) =>
+      openKinesisReader(config, secrets, context, positions, surroundings, { selection }),
   }
 }
 

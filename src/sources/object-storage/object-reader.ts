@@ -1,6 +1,5 @@
-// Reads the objects of a store one after the other, in the order of their keys. All of them are one partition; a position is the
-// last object that was given, with its etag: an object that was replaced meanwhile gives another position. Objects whose keys
-// come before the position are never given: what is added to a continuous source must come later in the order.
+// Reads the objects of a store one after the other, in the order of their keys. A position is the last object that was given.
+// Objects whose keys come before the position are never given: what is added to a continuous source must come later in the order.
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   type Batch,
@@ -10,69 +9,42 @@ import {
   type Positions,
   ProbeFailure,
   type ReadLimits,
+  type Selection,
   type SourceReader,
 } from '../source.ts'
-import { listMatching } from './object-listing.ts'
 import type { ObjectPattern } from './object-pattern.ts'
+import { makeObjectQueue, type ObjectQueue } from './object-queue.ts'
 import { objectChanged } from './object-sample.ts'
+import { keyOf, positionOf, shareOf } from './object-shares.ts'
 import { compareKeys, ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
-
-const partition = 'objects'
 
 export interface ObjectReading {
   store: ObjectStore
   pattern: ObjectPattern
   isContinuous: boolean
   positions: Positions
+  selection: Selection
   /** Of the whole reader. */
   signal: AbortSignal
 }
 
-export function makeObjectReader({ store, pattern, isContinuous, positions, signal }: ObjectReading): SourceReader {
-  let position = positions[partition] ?? ''
-  let after = keyOf(position)
-  const listed: StoredObject[] = []
-  let isAtEnd = false
+export function makeObjectReader(reading: ObjectReading): SourceReader {
+  const { store, selection, signal } = reading
+  const read = selection.until ? makeBoundedRead(reading, selection.until) : makeRead(reading)
   const closing = new AbortController()
-
-  /** The next object; undefined when there is none for now. */
-  const findNext = async (limit: AbortSignal): Promise<StoredObject | undefined> => {
-    while (listed.length === 0 && !isAtEnd) {
-      const page = await listMatching(store, pattern, after, limit)
-      assertOrder(page.matches, after)
-      if (!page.isLast && page.last === after) throw outOfOrder()
-      listed.push(...page.matches)
-      after = page.last
-      isAtEnd = page.isLast
-    }
-    return listed.shift()
-  }
-
   return {
     /** One object: a partition gives one batch, and whatever the limits are, a single one may exceed them. */
-    async read({ waitMs, signal: ofRead }: ReadLimits): Promise<Batch[]> {
-      const limit = AbortSignal.any([signal, ofRead, closing.signal])
+    async read(limits: ReadLimits): Promise<Batch[]> {
+      const limit = AbortSignal.any([signal, limits.signal, closing.signal])
       try {
         limit.throwIfAborted()
-        let object = await findNext(limit)
-        if (!object && isContinuous) {
-          // Stores count every list: they are asked once in the time that the caller gives.
-          await wait(waitMs, undefined, { signal: limit })
-          isAtEnd = false
-          // Not behind what was listed and left out: what comes now may stand before that.
-          after = keyOf(position)
-          object = await findNext(limit)
-        }
-        if (!object && !isContinuous) throw new EndOfInput()
-        if (!object) return []
-        const from = position
-        position = positionOf(object)
-        return [batchOf(object, from, position, store)]
+        return await read.next(limits.waitMs, limit)
       } catch (error) {
         throw limit.aborted ? new NotConnected() : readerError(error)
       }
     },
     acknowledge: async () => undefined,
+    lag: read.lag,
     async close() {
       closing.abort()
       store.close()
@@ -80,42 +52,77 @@ export function makeObjectReader({ store, pattern, isContinuous, positions, sign
   }
 }
 
-function positionOf({ key, etag }: StoredObject): string {
-  return `${encodeURIComponent(etag)} ${key}`
+interface Read {
+  next(waitMs: number, signal: AbortSignal): Promise<Batch[]>
+  lag(): number | undefined
 }
 
-function keyOf(position: string): string | undefined {
-  return position === '' ? undefined : position.slice(position.indexOf(' ') + 1)
+function makeRead({ store, pattern, isContinuous, positions, selection }: ObjectReading): Read {
+  const { share = { index: 0, count: 1 } } = selection
+  const queue = makeObjectQueue({ store, pattern, positions, share, until: undefined })
+  return {
+    async next(waitMs, signal) {
+      const batch = await takeFrom(queue, store, signal)
+      if (batch) return [batch]
+      if (!isContinuous) throw new EndOfInput()
+      // Stores count every list: they are asked once in the time that the caller gives.
+      await wait(waitMs, undefined, { signal })
+      queue.lookAgain()
+      const came = await takeFrom(queue, store, signal)
+      return came ? [came] : []
+    },
+    lag: () => queue.waitingCount(),
+  }
 }
 
-function batchOf(object: StoredObject, from: string, next: string, store: ObjectStore): Batch {
-  const { key, sizeBytes } = object
+/** Partition by partition, of whatever number of readers they were. */
+function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Positions): Read {
+  const queues = Object.entries(until).map(([partition, last]) => {
+    const share = shareOf(partition)
+    if (!share) throw new Error('not a partition of objects')
+    return { last, queue: makeObjectQueue({ store, pattern, positions, share, until: last }) }
+  })
+  return {
+    async next(_waitMs, signal) {
+      const unfinished = queues.find(({ queue }) => !queue.isFinished())
+      if (!unfinished) throw new EndOfInput()
+      const { queue, last } = unfinished
+      const batch = await takeFrom(queue, store, signal)
+      const lastKey = keyOf(last) ?? ''
+      // It must be met as it was: without it, or as another one, the range does not hold what it held.
+      const isBeyond = !batch?.object || compareKeys(batch.object.key, lastKey) > 0
+      if (isBeyond || (batch.object?.key === lastKey && batch.next !== last)) throw new Changed(lastKey)
+      return [batch]
+    },
+    lag: () => undefined,
+  }
+}
+
+async function takeFrom(queue: ObjectQueue, store: ObjectStore, signal: AbortSignal): Promise<Batch | undefined> {
+  const from = queue.position
+  const object = await queue.take(signal)
+  return object && batchOf(queue.partition, object, from, store)
+}
+
+function batchOf(partition: string, object: StoredObject, from: string, store: ObjectStore): Batch {
+  const { key, sizeBytes, modifiedAt } = object
   const open = async (signal: AbortSignal) => {
     try {
       return await store.open(object, signal)
     } catch (error) {
-      throw error instanceof ObjectChanged ? objectChanged(key, 'read') : readerError(error)
+      throw readerError(error instanceof ObjectChanged ? new Changed(key) : error)
     }
   }
-  return { partition, from, next, object: { key, sizeBytes, open } }
+  return { partition, from, next: positionOf(object), object: { key, sizeBytes, modifiedAt, open } }
 }
 
-/** Going on from a key needs the order that all keys have. */
-function assertOrder(objects: StoredObject[], after: string | undefined): void {
-  let last = after
-  for (const { key } of objects) {
-    if (last !== undefined && compareKeys(key, last) <= 0) throw outOfOrder()
-    last = key
+class Changed extends Error {
+  readonly key: string
+
+  constructor(key: string) {
+    super('an object is not the one that it was')
+    this.key = key
   }
-}
-
-function outOfOrder(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'describe',
-    code: 'not_set_up',
-    reason: 'the store does not list its objects in the order of their keys',
-    remedy: 'use a store or a kind of bucket that does',
-  })
 }
 
 /** These pass, or nothing but waiting helps. */
@@ -130,6 +137,7 @@ const passing: FailureCode[] = [
 ]
 
 function readerError(error: unknown): unknown {
+  if (error instanceof Changed) return objectChanged(error.key, 'read')
   const isPassing = error instanceof ProbeFailure && passing.includes(error.code)
   const isAborted = error instanceof Error && error.name === 'AbortError'
   return isPassing || isAborted ? new NotConnected() : error

@@ -64,7 +64,7 @@ export function makeObjectStorageSource(
       }
     },
 
-    async open(positions, surroundings) {
+    async open(positions, surroundings, selection = {}) {
       const place = placeOf(config, secrets)
       refusePlaintext(place, context)
       const store = openStore(place, surroundings)
@@ -74,6 +74,7 @@ export function makeObjectStorageSource(
         pattern,
         isContinuous: config.isContinuous,
         positions,
+        selection,
         signal: surroundings.signal,
       })
     },

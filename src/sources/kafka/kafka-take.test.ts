@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { crc32c } from '@platformatic/kafka'
+import { crc32c, createRecordsBatch } from '@platformatic/kafka'
 import { buildBatch } from '../../../test/sources/kafka-broker/record-batch.ts'
-import { type ReadPartition, takeBatches } from './kafka-assignment.ts'
-import { readRecords } from './kafka-records.ts'
+import type { ReadPartition } from './kafka-assignment.ts'
+import { RecordWalk } from './kafka-records.ts'
+import { takeBatches } from './kafka-take.ts'
 
 const limits = { maxRecords: 1_000_000, maxBytes: 1e9, waitMs: 0 }
 
@@ -19,9 +20,12 @@ function partitionWith(bytes: Buffer, partition = 0): ReadPartition {
     isBegun: true,
     isLaterAddition: false,
     mustTellStart: false,
-    upcoming: readRecords(bytes, 0n, []),
-    head: undefined,
-    unpackedBytes: 0,
+    upcoming: new RecordWalk({ topic: 'topic', partition, bytes, aborted: [] }, 0n),
+    hasHead: false,
+    until: undefined,
+    end: undefined,
+    silentMs: 0,
+    isVoid: false,
   }
 }
 
@@ -82,14 +86,10 @@ describe('what a Kafka reader gives out', () => {
   })
 
   it('counts what headers take, even when they are empty', async () => {
-    const headers = Array.from({ length: 1_000 }, (): [string, null] => ['', null])
-    const record = { offset: 0n, timestampMs: 0, key: null, value: Buffer.from('a'), headers }
-    const steps = [0n, 1n, 2n].map((offset) => ({
-      record: { ...record, offset },
-      nextOffset: offset + 1n,
-      unpackedBytes: 1,
-    }))
-    const partition = { ...partitionWith(Buffer.alloc(0)), upcoming: steps.values() }
+    const headers = Array.from({ length: 1_000 }, (): [Buffer, Buffer] => [Buffer.alloc(0), Buffer.alloc(0)])
+    const message = { topic: 'topic', value: Buffer.from('a'), headers: new Map(headers) }
+    const { buffer } = createRecordsBatch([message, message, message], { compression: 'none' })
+    const partition = partitionWith(buffer)
     const signal = AbortSignal.timeout(10_000)
     const [batch] = await takeBatches([partition], { ...limits, maxBytes: 150_000, signal })
     assert.equal(batch?.records?.length, 1)

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { NotConnected } from '../source.ts'
+import { decompressedStream } from './compressed-stream.ts'
+import { Undecodable } from './decode.ts'
+
+const text = Buffer.from('rows of text, '.repeat(20_000))
+const half = text.length / 2
+const parts = [text.subarray(0, half), text.subarray(half)]
+// `printf 'rows of text' | xz`
+const xz = Buffer.from(
+  '/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQALcm93cyBvZiB0ZXh0AIkXhZrxVFsiAAEkDKYY2NgftvN9AQAAAAAEWVo=',
+  'base64',
+)
+
+const stored: { name: string; key: string; bytes: Buffer; expected: Buffer }[] = [
+  { name: 'nothing', key: 'a.json', bytes: text, expected: text },
+  { name: 'gzip', key: 'a.json.gz', bytes: gzipSync(text), expected: text },
+  {
+    name: 'gzip of several members',
+    key: 'a',
+    bytes: Buffer.concat(parts.map((part) => gzipSync(part))),
+    expected: text,
+  },
+  { name: 'brotli', key: 'a.json.br', bytes: brotliCompressSync(text), expected: text },
+  { name: 'zstd', key: 'a', bytes: zstdCompressSync(text), expected: text },
+  {
+    name: 'zstd of several frames',
+    key: 'a.zst',
+    bytes: Buffer.concat(parts.map((part) => zstdCompressSync(part))),
+    expected: text,
+  },
+]
+
+function inChunks(bytes: Buffer, chunkBytes: number): Readable {
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes))
+  return Readable.from(chunks)
+}
+
+const readAll = (body: Readable, key = 'a'): Promise<Buffer> => buffer(decompressedStream(body, key, 'auto'))
+
+describe('decompressedStream', () => {
+  for (const { name, key, bytes, expected } of stored) {
+    it(`gives all that an object compressed with ${name} holds, however it comes`, async () => {
+      for (const chunkBytes of [1, 7, 100, bytes.length]) {
+        if (bytes.length / chunkBytes > 10_000) continue
+        const all = await readAll(inChunks(bytes, chunkBytes), key)
+        assert.ok(all.equals(expected), `in chunks of ${chunkBytes}`)
+      }
+    })
+  }
+
+  it('reads xz', async () => {
+    assert.equal(String(await readAll(inChunks(xz, 5), 'a.xz')), 'rows of text')
+  })
+
+  it('gives nothing of an object without a byte', async () => {
+    assert.equal((await readAll(Readable.from([]), 'a.gz')).length, 0)
+  })
+
+  it('says that an object is damaged, or ends too early', async () => {
+    for (const [bytes, reason] of [
+      [gzipSync(text).subarray(0, 100), 'the object ends in the middle of its gzip data'],
+      [zstdCompressSync(text).subarray(0, 30), 'the object ends in the middle of its zstd data'],
+      [Buffer.concat([gzipSync(text).subarray(0, -8), Buffer.alloc(8, 1)]), 'the gzip data of the object is damaged'],
+    ] as const) {
+      await assert.rejects(readAll(inChunks(bytes, 10)), new Undecodable(reason))
+    }
+  })
+
+  it('passes on what the store fails with, whatever the compression is', async () => {
+    for (const { key, bytes } of stored) {
+      const failing = Readable.from(
+        (async function* () {
+          yield bytes.subarray(0, 20)
+          throw new NotConnected()
+        })(),
+      )
+      await assert.rejects(readAll(failing, key), NotConnected)
+    }
+  })
+
+  it('ends what it reads from when it is left early', async () => {
+    for (const { key, bytes } of stored) {
+      const body = inChunks(Buffer.concat([bytes, bytes]), 10)
+      for await (const _ of decompressedStream(body, key, 'auto')) break
+      assert.ok(body.destroyed, key)
+    }
+  })
+})

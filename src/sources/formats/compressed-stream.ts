@@ -1,0 +1,129 @@
+// The whole of an object as it is without its compression, piece by piece, so that an object of any size takes little memory.
+// What the store's stream fails with comes through as it is; bytes that are not what they are said to be are Undecodable.
+import { pipeline, Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createZstdDecompress, type ZstdDecompress } from 'node:zlib'
+import xz from 'xz-decompress'
+import { type CompressionMethod, compressionOf, damage } from './compression.ts'
+import { type Compression, Undecodable } from './decode.ts'
+
+type Bytes = AsyncIterable<Uint8Array>
+
+/** Enough for every mark that tells a method. */
+const markBytes = 6
+
+/** Ends what it reads from, also when it is left early. */
+export async function* decompressedStream(
+  body: Readable,
+  key: string,
+  compression: Compression,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    const chunks = (body as Bytes)[Symbol.asyncIterator]()
+    const first = await readAtLeast(chunks, markBytes)
+    const method = compressionOf(key, first, compression)
+    const stored = startingWith(first, chunks)
+    yield* method === 'none' ? stored : decompressed(method, stored)
+  } finally {
+    body.destroy()
+  }
+}
+
+async function readAtLeast(chunks: AsyncIterator<Uint8Array>, sizeBytes: number): Promise<Uint8Array> {
+  let bytes: Uint8Array = new Uint8Array()
+  while (bytes.length < sizeBytes) {
+    const { value, done } = await chunks.next()
+    if (done) break
+    bytes = bytes.length === 0 ? value : Buffer.concat([bytes, value])
+  }
+  return bytes
+}
+
+async function* startingWith(first: Uint8Array, others: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  if (first.length > 0) yield first
+  for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
+}
+
+/** An error of the stream that is decompressed, told apart from those of the decompressor. */
+class StoreError extends Error {}
+
+async function* decompressed(method: Exclude<CompressionMethod, 'none'>, stored: Bytes): AsyncGenerator<Uint8Array> {
+  try {
+    yield* decompressors[method](marked(stored))
+  } catch (error) {
+    throw error instanceof StoreError ? error.cause : new Undecodable(damage(method, error))
+  }
+}
+
+async function* marked(stored: Bytes): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stored
+  } catch (error) {
+    throw new StoreError('the store failed', { cause: error })
+  }
+}
+
+const decompressors: Record<Exclude<CompressionMethod, 'none'>, (stored: Bytes) => Bytes> = {
+  gzip: (stored) => through(stored, createGunzip()),
+  brotli: (stored) => through(stored, createBrotliDecompress()),
+  zstd: unzstd,
+  xz: unxz,
+}
+
+/** Whatever ends it early is told by iterating over it. */
+function through(stored: Bytes, decompressor: NodeJS.ReadWriteStream & Bytes): Bytes {
+  pipeline(Readable.from(stored), decompressor, () => undefined)
+  return decompressor
+}
+
+/** Node's stream ends where a frame ends in the middle of a chunk: what is left of the chunk begins the next frame. */
+async function* unzstd(stored: Bytes): AsyncGenerator<Uint8Array> {
+  const chunks = stored[Symbol.asyncIterator]()
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const { value, done } = await chunks.next()
+    return done ? undefined : value
+  }
+  for (let rest = await next(); rest !== undefined; rest ??= await next()) {
+    const frame = createZstdDecompress()
+    const fed = feed(frame, rest, next)
+    try {
+      yield* frame as Bytes
+    } finally {
+      frame.destroy()
+    }
+    rest = await fed
+  }
+}
+
+/** Gives what the frame did not take of the last chunk, if anything. */
+async function feed(
+  frame: ZstdDecompress,
+  first: Uint8Array,
+  next: () => Promise<Uint8Array | undefined>,
+): Promise<Uint8Array | undefined> {
+  let fedBytes = 0
+  try {
+    for (let chunk: Uint8Array | undefined = first; chunk; chunk = await next()) {
+      fedBytes += chunk.length
+      await new Promise<void>((resolve) => frame.write(chunk, () => resolve()))
+      const leftBytes = fedBytes - frame.bytesWritten
+      if (leftBytes > 0) return chunk.subarray(chunk.length - leftBytes)
+      if (frame.destroyed) return undefined
+    }
+    frame.end()
+  } catch (error) {
+    // The one who reads from the frame is told.
+    frame.destroy(error as Error)
+  }
+  return undefined
+}
+
+async function* unxz(stored: Bytes): AsyncGenerator<Uint8Array> {
+  const source = Readable.toWeb(Readable.from(stored)) as ReadableStream<Uint8Array>
+  const reader = new xz.XzReadableStream(source).getReader()
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
+  } finally {
+    // The library works on one stream at a time: the next one waits until this one is given up.
+    await reader.cancel().catch(() => undefined)
+  }
+}

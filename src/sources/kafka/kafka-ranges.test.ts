@@ -1,0 +1,63 @@
+// Ranges that were read before and are read once more, from brokers that give nothing of them.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { loopbackEgress, positionsAfter, readAll } from '../../../test/sources/conformance.ts'
+import { fetchAnswer } from '../../../test/sources/kafka-answers.ts'
+import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
+import { type Alter, throughKafkaProxy } from '../../../test/sources/kafka-proxy.ts'
+import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
+import { idsOf, jsonRecords, plaintextContext, sourceOf, topicWith } from '../../../test/sources/kafka-world.ts'
+import { type Batch, EndOfInput } from '../source.ts'
+
+const fetchKey = 1
+
+describe('a range of a Kafka source', () => {
+  let server: KafkaServer
+  let topic: string
+  before(async () => {
+    server = await startKafkaBroker()
+    topic = await topicWith(server, jsonRecords(10))
+  })
+  after(() => server.stop())
+
+  const readRange = async (alter: Alter): Promise<{ batches: Batch[]; ended: boolean }> => {
+    let read: { batches: Batch[]; ended: boolean } | undefined
+    await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
+      const source = sourceOf(server, topic, { config: { brokers: address }, context: plaintextContext })
+      const positions = { [`${topic}/0`]: '2' }
+      read = await readAll(source, positions, { waitMs: 10_000 }, { until: { [`${topic}/0`]: '6' } })
+    })
+    assert.ok(read)
+    return read
+  }
+
+  it('of which compaction has left nothing has an end', async () => {
+    const { batches, ended } = await readRange(({ apiKey, answer }) =>
+      apiKey === fetchKey ? fetchAnswer(answer, topic, [0], 0) : answer,
+    )
+    assert.deepEqual([idsOf(batches), positionsAfter(batches), ended], [[], { [`${topic}/0`]: '6' }, true])
+  })
+
+  it('is given whole by a broker that gives nothing at first', async () => {
+    const { batches, ended } = await readRange(({ apiKey, count, answer }) =>
+      apiKey === fetchKey && count < 10 ? fetchAnswer(answer, topic, [0], 0) : answer,
+    )
+    assert.deepEqual([idsOf(batches), ended], [[2, 3, 4, 5], true])
+  })
+
+  it('is not given up because nothing came for a while', async () => {
+    const signal = AbortSignal.timeout(20_000)
+    const selection = { until: { [`${topic}/0`]: '14' } }
+    const source = sourceOf(server, topic)
+    const reader = await source.open({ [`${topic}/0`]: '10' }, { egress: loopbackEgress, signal }, selection)
+    const read = async (waitMs: number): Promise<number[]> =>
+      idsOf(await reader.read({ maxRecords: 100, maxBytes: 100_000, waitMs, signal }))
+    for (const id of [10, 12]) {
+      assert.deepEqual(await read(1_800), [])
+      await server.produce(topic, jsonRecords(2, 1, id))
+      assert.deepEqual(await read(5_000), [id, id + 1])
+    }
+    await assert.rejects(read(5_000), EndOfInput)
+    await reader.close()
+  })
+})

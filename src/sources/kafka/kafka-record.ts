@@ -1,0 +1,212 @@
+// One record as it lies in its batch. Whoever reads a topic holds very many of them: a record keeps where its parts are, and makes
+// them when they are asked for. What is wrong with it shows when it is scanned, never later.
+import type { Row, SourceRecord, ValuePlace } from '../source.ts'
+import { UnreadableBatch } from './kafka-compression.ts'
+
+/** What the records of a batch have in common. */
+export interface UnpackedBatch {
+  topic: string
+  partition: number
+  bytes: Buffer
+  baseOffset: bigint
+  baseTimestampMs: number
+  /** Of all its records, where the broker and not the producer says when a record was made. */
+  appendedAtMs: number | undefined
+  /** Whether headers are looked at at all. */
+  hasHeaders: boolean
+}
+
+/** The last that a Date can be. */
+const latestTimeMs = 8.64e15
+
+export class KafkaRecord implements SourceRecord, ValuePlace {
+  readonly #batch: UnpackedBatch
+  /** Where its time stands, and the rest of it. */
+  readonly #startsAt: number
+  readonly #valueStartsAt: number
+  /** Less than where it begins: there is none. */
+  readonly #valueEndsAt: number
+
+  constructor(batch: UnpackedBatch, startsAt: number, valueStartsAt: number, valueEndsAt: number) {
+    this.#batch = batch
+    this.#startsAt = startsAt
+    this.#valueStartsAt = valueStartsAt
+    this.#valueEndsAt = valueEndsAt
+  }
+
+  /** It has no value: it says that its key is deleted. */
+  get isDeletion(): boolean {
+    return this.#valueEndsAt < this.#valueStartsAt
+  }
+
+  get value(): Buffer {
+    return this.bytes.subarray(this.valueStart, this.valueEnd)
+  }
+
+  /** Itself: nothing more is made for it. */
+  get place(): ValuePlace {
+    return this
+  }
+
+  get bytes(): Buffer {
+    return this.#batch.bytes
+  }
+
+  get valueStart(): number {
+    return this.#valueStartsAt
+  }
+
+  get valueEnd(): number {
+    return Math.max(this.#valueStartsAt, this.#valueEndsAt)
+  }
+
+  get offset(): bigint {
+    return this.#batch.baseOffset + BigInt(this.#parts().offsetDelta)
+  }
+
+  /** Undefined when the producer gave none. */
+  get timestampMs(): number | undefined {
+    return this.#parts().timestampMs
+  }
+
+  get key(): Buffer | null {
+    return this.#parts().key
+  }
+
+  get headers(): [name: string, value: Buffer | null][] {
+    if (!this.#batch.hasHeaders) return []
+    const cursor = { bytes: this.#batch.bytes, at: Math.max(this.#valueStartsAt, this.#valueEndsAt) }
+    const count = readVarint(cursor)
+    const headers: [name: string, value: Buffer | null][] = []
+    for (let left = count; left > 0; left--) headers.push([readBytes(cursor)?.toString() ?? '', readBytes(cursor)])
+    return headers
+  }
+
+  /** Made anew each time it is asked for. */
+  get meta(): Row {
+    const { topic, partition, baseOffset } = this.#batch
+    const { offsetDelta, timestampMs, key } = this.#parts()
+    const offset = Number(baseOffset) + offsetDelta
+    return {
+      _topic: topic,
+      _partition: partition,
+      _offset: Number.isSafeInteger(offset) ? offset : baseOffset + BigInt(offsetDelta),
+      _timestamp: timestampMs === undefined ? null : new Date(timestampMs),
+      _key: key,
+      _headers: byName(this.headers),
+    }
+  }
+
+  #parts(): { offsetDelta: number; timestampMs: number | undefined; key: Buffer | null } {
+    const { bytes, baseTimestampMs, appendedAtMs } = this.#batch
+    const cursor = { bytes, at: this.#startsAt }
+    const producedAtMs = baseTimestampMs + readVarint(cursor)
+    const timestampMs = appendedAtMs ?? producedAtMs
+    const isTime = timestampMs >= 0 && timestampMs <= latestTimeMs
+    const offsetDelta = readVarint(cursor)
+    return { offsetDelta, timestampMs: isTime ? timestampMs : undefined, key: readBytes(cursor) }
+  }
+}
+
+/** A name can occur more than once. */
+function byName(headers: KafkaRecord['headers']): Record<string, (string | null)[]> {
+  if (headers.length === 0) return {}
+  const lists = new Map<string, (string | null)[]>()
+  for (const [name, value] of headers) {
+    const text = value?.toString() ?? null
+    const list = lists.get(name)
+    if (list) list.push(text)
+    else lists.set(name, [text])
+  }
+  return Object.fromEntries(lists)
+}
+
+export interface Cursor {
+  bytes: Buffer
+  at: number
+}
+
+/** What is found out of a record without making anything of it; one of these serves all records of a walk. */
+export interface Scan {
+  offsetDelta: number
+  startsAt: number
+  valueStartsAt: number
+  valueEndsAt: number
+  /** About what it takes in memory, with its headers. */
+  sizeBytes: number
+}
+
+/** Of one record: each takes far more memory than it takes in a batch. */
+const mostHeaders = 10_000
+const mostHeadersBytes = 4 * 1024 * 1024
+/** About what an empty header takes in memory. */
+const headerOverheadBytes = 100
+
+/** Leaves the cursor behind the record. Throws UnreadableBatch. */
+export function scanRecord(cursor: Cursor, scan: Scan, hasHeaders: boolean): void {
+  const endsAt = readVarint(cursor) + cursor.at
+  if (endsAt > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
+  // Attributes of a record, of which there are none.
+  cursor.at++
+  scan.startsAt = cursor.at
+  readVarint(cursor)
+  scan.offsetDelta = readVarint(cursor)
+  const keyBytes = skipBytes(cursor)
+  const valueBytes = readVarint(cursor)
+  scan.valueStartsAt = cursor.at
+  scan.valueEndsAt = cursor.at + valueBytes
+  cursor.at += Math.max(valueBytes, 0)
+  scan.sizeBytes = keyBytes + Math.max(valueBytes, 0)
+  if (hasHeaders) scan.sizeBytes += skipHeaders(cursor, endsAt)
+  if (hasHeaders ? cursor.at !== endsAt : cursor.at > endsAt)
+    throw new UnreadableBatch('a record is not as long as it says')
+  cursor.at = endsAt
+}
+
+function skipHeaders(cursor: Cursor, endsAt: number): number {
+  const count = readVarint(cursor)
+  if (count === 0) return 0
+  if (count > mostHeaders || endsAt - cursor.at > mostHeadersBytes)
+    throw new UnreadableBatch('a record has too many headers')
+  let sizeBytes = 0
+  for (let left = count; left > 0; left--) sizeBytes += headerOverheadBytes + skipBytes(cursor) + skipBytes(cursor)
+  return sizeBytes
+}
+
+function skipBytes(cursor: Cursor): number {
+  const lengthBytes = Math.max(readVarint(cursor), 0)
+  cursor.at += lengthBytes
+  if (cursor.at > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
+  return lengthBytes
+}
+
+function readBytes(cursor: Cursor): Buffer | null {
+  const lengthBytes = readVarint(cursor)
+  if (lengthBytes < 0) return null
+  const start = cursor.at
+  cursor.at += lengthBytes
+  return cursor.bytes.subarray(start, cursor.at)
+}
+
+/** Zigzag. Exact for everything but times that no calendar has. */
+function readVarint(cursor: Cursor): number {
+  const first = cursor.bytes[cursor.at]
+  if (first !== undefined && first < 0x80) {
+    cursor.at++
+    return (first >>> 1) ^ -(first & 1)
+  }
+  return readLongVarint(cursor)
+}
+
+function readLongVarint(cursor: Cursor): number {
+  let value = 0
+  let factor = 1
+  for (let index = 0; index < 10; index++) {
+    const byte = cursor.bytes[cursor.at++]
+    if (byte === undefined) throw new UnreadableBatch('a batch does not hold the records that it says')
+    value += (byte & 0x7f) * factor
+    factor *= 128
+    if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+  throw new UnreadableBatch('a number is too long')
+}

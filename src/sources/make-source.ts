@@ -1,0 +1,30 @@
+// A source by its kind. Each kind brings a vendor's client, which is loaded when it is first needed.
+import type { SourceKindName } from '../pipes/pipe.ts'
+import type { PipeSource } from '../pipes/pipe-source.ts'
+import type { ReadableSource, Source, SourceContext } from './source.ts'
+
+/** The kinds that can be read on from a position. */
+export type ReadableKind = Exclude<SourceKindName, 'postgres'>
+
+export async function makeSource(kind: SourceKindName, source: PipeSource, context: SourceContext): Promise<Source> {
+  if (kind !== 'postgres') return makeReadableSource(kind, source, context)
+  const { makePostgresSource } = await import('./postgres/postgres.ts')
+  return makePostgresSource(source.shown as never, source.secrets, context)
+}
+
+export async function makeReadableSource(
+  kind: ReadableKind,
+  { shown, secrets }: PipeSource,
+  context: SourceContext,
+): Promise<ReadableSource> {
+  switch (kind) {
+    case 'kafka':
+      return (await import('./kafka/kafka.ts')).makeKafkaSource(shown as never, secrets, context)
+    case 'kinesis':
+      return (await import('./kinesis/kinesis.ts')).makeKinesisSource(shown as never, secrets, context)
+    case 'objectStorage': {
+      const { makeObjectStorageSource } = await import('./object-storage/object-storage.ts')
+      return makeObjectStorageSource(shown as never, secrets, context)
+    }
+  }
+}

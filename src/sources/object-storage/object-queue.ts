@@ -1,0 +1,92 @@
+// The objects of one share that are still to be given, in the order of their keys.
+import { ProbeFailure } from '../source.ts'
+import { listMatching } from './object-listing.ts'
+import type { ObjectPattern } from './object-pattern.ts'
+import { keyOf, laterOf, type ObjectShare, partitionOf, positionOf, progressOf } from './object-shares.ts'
+import { compareKeys, type ObjectStore, type StoredObject } from './object-store.ts'
+
+export interface QueueParts {
+  store: ObjectStore
+  pattern: ObjectPattern
+  positions: Record<string, string>
+  share: ObjectShare
+  /** The position of the last object that is wanted; undefined: all are. */
+  until: string | undefined
+}
+
+export interface ObjectQueue {
+  readonly partition: string
+  /** Of the object that was given last. */
+  readonly position: string
+  /** The next object; undefined when there is none for now. */
+  take(signal: AbortSignal): Promise<StoredObject | undefined>
+  /** Objects may have been added: the store is to be asked again. */
+  lookAgain(): void
+  /** All that is wanted has been given. */
+  isFinished(): boolean
+  /** Undefined as long as the store has more than it has listed. */
+  waitingCount(): number | undefined
+}
+
+export function makeObjectQueue({ store, pattern, positions, share, until }: QueueParts): ObjectQueue {
+  const partition = partitionOf(share)
+  const progress = progressOf(share, positions)
+  let position = positions[partition] ?? ''
+  const begin = (): string | undefined => laterOf(keyOf(position), progress.doneUpTo)
+  let after = begin()
+  let listed: StoredObject[] = []
+  let isAtEnd = false
+  let isCounted = false
+
+  const list = async (signal: AbortSignal): Promise<void> => {
+    const page = await listMatching(store, pattern, after, signal)
+    assertOrder(page.matches, after)
+    if (!page.isLast && page.last === after) throw outOfOrder()
+    listed = page.matches.filter(({ key }) => progress.isDue(key))
+    after = page.last
+    isAtEnd = page.isLast
+    isCounted = isAtEnd
+  }
+
+  return {
+    partition,
+    get position() {
+      return position
+    },
+    async take(signal) {
+      while (listed.length === 0 && !isAtEnd) await list(signal)
+      const object = listed.shift()
+      if (object) position = positionOf(object)
+      return object
+    },
+    lookAgain() {
+      isAtEnd = false
+      // Not behind what was listed and left out: what comes now may stand before that.
+      after = begin()
+    },
+    isFinished() {
+      if (until === undefined) return false
+      const [reached, last] = [keyOf(position), keyOf(until)]
+      return last === undefined || (reached !== undefined && compareKeys(reached, last) >= 0)
+    },
+    waitingCount: () => (isCounted ? listed.length : undefined),
+  }
+}
+
+/** Going on from a key needs the order that all keys have. */
+function assertOrder(objects: StoredObject[], after: string | undefined): void {
+  let last = after
+  for (const { key } of objects) {
+    if (last !== undefined && compareKeys(key, last) <= 0) throw outOfOrder()
+    last = key
+  }
+}
+
+function outOfOrder(): ProbeFailure {
+  return new ProbeFailure({
+    step: 'describe',
+    code: 'not_set_up',
+    reason: 'the store does not list its objects in the order of their keys',
+    remedy: 'use a store or a kind of bucket that does',
+  })
+}

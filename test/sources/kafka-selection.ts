@@ -1,0 +1,197 @@
+// Reading a part of a Kafka: the partitions of one of several readers, and exactly a range that was read before.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { makeAccess } from '../../src/sources/kafka/kafka-connection.ts'
+import { openKafkaReader } from '../../src/sources/kafka/kafka-reader.ts'
+import { EndOfInput, type Positions, type ReadableSource, type SourceReader } from '../../src/sources/source.ts'
+import { assertGapless, loopbackEgress, positionsAfter, readAll } from './conformance.ts'
+import { deleteRecordsBefore, growTopic, inTransaction, messages } from './kafka-changes.ts'
+import type { KafkaServer } from './kafka-server.ts'
+import { configOf, idsOf, jsonRecords, numbers, sorted, sourceOf, strictContext, topicWith } from './kafka-world.ts'
+
+const limits = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
+
+/** Ends, and stands where it was to end. */
+async function readUntil(
+  source: ReadableSource,
+  positions: Positions,
+  until: Positions,
+  few: Partial<typeof limits> = {},
+): Promise<number[]> {
+  const { batches, ended } = await readAll(source, positions, few, { until })
+  assert.ok(ended, 'the range has an end')
+  assertGapless(batches)
+  assert.deepEqual({ ...until, ...positionsAfter(batches) }, until)
+  return idsOf(batches)
+}
+
+export function kafkaSelection(running: () => KafkaServer): void {
+  describe('reading a part', () => {
+    it('gives every partition to exactly one of several readers, and each about as many', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(120, 6), 6)
+      const source = sourceOf(server, topic)
+      for (const count of [1, 2, 3, 5, 8]) {
+        const shares = await Promise.all(
+          numbers(0, count).map(async (index) => (await readAll(source, {}, {}, { share: { index, count } })).batches),
+        )
+        assert.deepEqual(sorted(shares.flatMap(idsOf)), numbers(0, 120))
+        const sizes = shares.map((batches) => new Set(batches.map(({ partition }) => partition)).size)
+        assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 1, `${sizes}`)
+      }
+    })
+
+    it('goes on where others left off, when there are more readers or fewer', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(60, 6), 6)
+      const source = sourceOf(server, topic)
+      let positions: Positions = {}
+      const ids: number[] = []
+      for (const [round, count] of [1, 3, 2, 1].entries()) {
+        const produced = (round + 1) * 60
+        // A reader is given up when nothing comes for a moment, which can be too soon on a busy machine.
+        for (let rounds = 0; ids.length < produced && rounds < 20; rounds++) {
+          for (const index of numbers(0, count)) {
+            const { batches } = await readAll(source, positions, {}, { share: { index, count } })
+            positions = { ...positions, ...positionsAfter(batches) }
+            ids.push(...idsOf(batches))
+          }
+        }
+        await server.produce(topic, jsonRecords(60, 6, produced))
+      }
+      assert.deepEqual(sorted(ids), numbers(0, 240))
+    })
+
+    it('begins with the latest in each share, also in one that is opened when others have begun', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(20, 2), 2)
+      const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
+      let positions: Positions = {}
+      for (const index of [0, 1]) {
+        const { batches } = await readAll(source, positions, {}, { share: { index, count: 2 } })
+        assert.deepEqual(idsOf(batches), [])
+        positions = { ...positions, ...positionsAfter(batches) }
+      }
+      assert.deepEqual(positions, { [`${topic}/0`]: '10', [`${topic}/1`]: '10' })
+    })
+
+    it('takes in new partitions of its share from their beginning, and no others', async () => {
+      const server = running()
+      const topic = await topicWith(server, [])
+      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+      const config = { ...configOf(server, topic), offset: { strategy: 'from_latest' as const } }
+      const open = (index: number): Promise<SourceReader> => {
+        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, surroundings)
+        return openKafkaReader(access, {}, { refreshMs: 50, selection: { share: { index, count: 2 } } })
+      }
+      const readers = await Promise.all([open(0), open(1)])
+      try {
+        await growTopic(server, topic, 4)
+        await server.produce(topic, jsonRecords(40, 4))
+        const { signal } = surroundings
+        const found: Set<number>[] = [new Set(), new Set()]
+        while (found[0]!.size + found[1]!.size < 40 && !signal.aborted) {
+          for (const [index, reader] of readers.entries()) {
+            for (const id of idsOf(await reader.read({ ...limits, waitMs: 100, signal }))) found[index]!.add(id)
+          }
+        }
+        assert.deepEqual(
+          found.map(({ size }) => size),
+          [20, 20],
+        )
+      } finally {
+        await Promise.all(readers.map((reader) => reader.close()))
+      }
+    })
+
+    it('gives exactly a range, however little at a time', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(40, 2), 2)
+      const other = await topicWith(server, jsonRecords(10))
+      const source = sourceOf(server, `${topic},${other}`)
+      const from = { [`${topic}/0`]: '3', [`${topic}/1`]: '7' }
+      const until = { [`${topic}/0`]: '11', [`${topic}/1`]: '8' }
+      for (const few of [{}, { maxRecords: 1 }, { maxBytes: 70 }]) {
+        const ids = await readUntil(source, from, until, few)
+        assert.deepEqual(sorted(ids), [6, 8, 10, 12, 14, 15, 16, 18, 20])
+      }
+      const { batches } = await readAll(source, from, {}, { until, share: { index: 1, count: 7 } })
+      assert.equal(idsOf(batches).length, 9, 'whoever has the partitions now')
+    })
+
+    it('ends at once where a range has nothing in it', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(5))
+      for (const until of [{}, { [`${topic}/0`]: '3' }, { [`${topic}/0`]: '2' }]) {
+        const signal = AbortSignal.timeout(10_000)
+        const surroundings = { egress: loopbackEgress, signal }
+        const reader = await sourceOf(server, topic).open({ [`${topic}/0`]: '3' }, surroundings, { until })
+        await assert.rejects(reader.read({ ...limits, signal }), EndOfInput)
+        await reader.close()
+      }
+    })
+
+    it('comes to the end of a range of what was aborted, and to one that ends within a transaction', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(2))
+      await inTransaction(server, messages(topic, [100, 101]), 'abort')
+      await inTransaction(server, messages(topic, [2, 3]), 'commit')
+      const source = sourceOf(server, topic)
+      const name = `${topic}/0`
+      assert.deepEqual(await readUntil(source, { [name]: '2' }, { [name]: '5' }), [])
+      assert.deepEqual(await readUntil(source, { [name]: '2' }, { [name]: '3' }), [])
+      assert.deepEqual(await readUntil(source, { [name]: '3' }, { [name]: '4' }), [])
+      assert.deepEqual(await readUntil(source, { [name]: '1' }, { [name]: '6' }), [1, 2])
+      // The mark of the last transaction.
+      assert.deepEqual(await readUntil(source, { [name]: '7' }, { [name]: '8' }), [])
+    })
+
+    it('gives a range of a topic that the source does not name any more', async () => {
+      const server = running()
+      const [topic, other] = [await topicWith(server, jsonRecords(5)), await topicWith(server, [])]
+      const name = `${topic}/0`
+      assert.deepEqual(await readUntil(sourceOf(server, other), { [name]: '1' }, { [name]: '3' }), [1, 2])
+    })
+
+    it('tells that a range is not there any more', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(10))
+      await deleteRecordsBefore(server, topic, 6n)
+      const source = sourceOf(server, topic)
+      const lost = { name: 'ProbeFailure', code: 'not_found', field: 'topics' }
+      const name = `${topic}/0`
+      await assert.rejects(readAll(source, { [name]: '4' }, {}, { until: { [name]: '8' } }), lost)
+      await assert.rejects(readAll(source, { [`${topic}/1`]: '4' }, {}, { until: { [`${topic}/1`]: '8' } }), lost)
+      const beyond = readAll(source, { [name]: '8' }, { waitMs: 10_000 }, { until: { [name]: '12' } })
+      await assert.rejects(beyond, lost)
+    })
+
+    it('tells how many records wait', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(30, 3), 3)
+      const signal = AbortSignal.timeout(10_000)
+      const reader = await sourceOf(server, topic).open({}, { egress: loopbackEgress, signal })
+      try {
+        assert.equal(reader.lag(), undefined)
+        const first = await reader.read({ ...limits, maxRecords: 4, signal })
+        assert.equal(reader.lag(), 30 - idsOf(first).length)
+        let given = idsOf(first).length
+        while (given < 30) given += idsOf(await reader.read({ ...limits, signal })).length
+        assert.equal(reader.lag(), 0)
+        await server.produce(topic, jsonRecords(6, 3))
+        assert.equal((await reader.read({ ...limits, maxRecords: 1, waitMs: 5_000, signal })).length, 1)
+        assert.ok((reader.lag() ?? 0) > 0)
+      } finally {
+        await reader.close()
+      }
+      const until = { [`${topic}/1`]: '7' }
+      const bounded = await sourceOf(server, topic).open(
+        { [`${topic}/1`]: '2' },
+        { egress: loopbackEgress, signal },
+        { until },
+      )
+      assert.equal(bounded.lag(), 5)
+      await bounded.close()
+    })
+  })
+}
