@@ -83,7 +83,11 @@ function judge({ status, headers, body }: EgressAnswer, engine: EngineAddress): 
   }
 }
 
-function describeFailure({ failure, denial, tls }: EgressError, engine: EngineAddress): EngineCheck {
+/** What went wrong on the way to the engine. */
+export function describeFailure(
+  { failure, denial, tls }: EgressError,
+  engine: EngineAddress,
+): { failure: EngineFailure; reason: string } {
   const place = placeOf(engine)
   switch (tls === 'silent' ? 'timed out' : failure) {
     case 'denied':
@@ -109,11 +113,12 @@ function describeFailure({ failure, denial, tls }: EgressError, engine: EngineAd
   }
 }
 
-function placeOf({ host, port }: EngineAddress): string {
+/** The engine as the user named it. */
+export function placeOf({ host, port }: EngineAddress): string {
   return `${hostInUrl(host)}:${port}`
 }
 
 /** A header holds bytes; ClickHouse reads them as UTF-8. */
-function asHeader(text: string): string {
+export function asHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -11,6 +11,7 @@ export interface LogFields {
   keyId?: string
   userId?: string
   organizationId?: string
+  pipeId?: string
   address?: string
   reason?: string
   /** Of an unexpected error: its class, its code and where it was thrown. Foreign messages may quote secrets and are left out. */

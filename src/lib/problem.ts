@@ -74,6 +74,12 @@ export const problems = {
     help: '`resync` is for a postgres pipe that runs. Start the pipe first; a pipe of another kind has nothing to resync.',
     example: 'a kafka pipe cannot be resynced; only postgres pipes can',
   },
+  engine_refuses: {
+    status: 400,
+    title: 'The engine of the service does not allow this',
+    help: 'The service has no endpoint, or its engine refuses the user name, the password, or what was asked of it. The sentence says what to do.',
+    example: 'the service has no endpoint; register one',
+  },
   unusual_endpoint_id: {
     status: 400,
     title: 'The id does not look like one of the provider',
@@ -256,6 +262,12 @@ export const problems = {
     title: 'Something went wrong on our side',
     help: 'A defect of Penstock. The log has the details under the request id; please report it.',
     example: 'something went wrong on our side; the log has it under request 0b0f2a52-7c0f-4a6e-8f0c-6c2b1f2f9d11',
+  },
+  engine_unavailable: {
+    status: 503,
+    title: 'The engine of the service cannot be reached',
+    help: 'Penstock itself is well; the engine of the service did not answer, or not in time. Try again in a moment; the state of the service tells more.',
+    example: 'the engine did not answer within 10 s',
   },
   unavailable: {
     status: 503,

@@ -11,7 +11,7 @@ flock 9
 
 install_packages() {
   missing=
-  for package in kcat postgresql openjdk-17-jre-headless maven python3-venv; do
+  for package in kcat postgresql clickhouse-server openjdk-17-jre-headless maven python3-venv; do
     dpkg-query --show --showformat='${db:Status-Status}' "$package" 2> /dev/null | grep -qx installed || missing="$missing $package"
   done
   [ -n "$missing" ] || return 0
@@ -26,12 +26,20 @@ install_packages() {
     mkdir -p /etc/postgresql-common
     echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
   fi
+  # Nor is ClickHouse's: nothing starts while packages are installed, and that server not with the machine either.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod +x "$policy"
+  fi
   apt-get update --quiet=2
   # shellcheck disable=SC2086 # one word for each package
   apt-get install --quiet=2 --yes --no-install-recommends $missing > "$cache/apt.log" 2>&1 || {
     tail -n 20 "$cache/apt.log" >&2
     exit 1
   }
+  case "$missing" in *clickhouse-server*) update-rc.d clickhouse-server disable ;; esac
 }
 
 # once <name> <file that pins it>: runs install_<name> in an empty folder, unless that was done before.
@@ -74,6 +82,11 @@ install_moto() {
   environment/bin/pip install --quiet --no-deps --requirement "$here/requirements.txt"
 }
 
+install_chdb() {
+  python3 -m venv environment
+  environment/bin/pip install --quiet --no-deps --requirement "$here/requirements-chdb.txt"
+}
+
 install_azurite() {
   cp "$here/package.json" "$here/package-lock.json" .
   npm ci --ignore-scripts --no-audit --no-fund
@@ -84,7 +97,8 @@ install_packages
 once kafka pom.xml & kafka=$!
 once versitygw go.mod & versitygw=$!
 once moto requirements.txt & moto=$!
+once chdb requirements-chdb.txt & chdb=$!
 once azurite package-lock.json & azurite=$!
 failed=
-for job in $kafka $versitygw $moto $azurite; do wait "$job" || failed=yes; done
+for job in $kafka $versitygw $moto $chdb $azurite; do wait "$job" || failed=yes; done
 [ -z "$failed" ]

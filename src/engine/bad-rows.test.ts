@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { Egress } from '../lib/egress.ts'
+import { Secret } from '../lib/secret.ts'
+import { type BadRows, openBadRows } from './bad-rows.ts'
+import { loadCapabilities } from './capabilities.ts'
+import { openEngineClient } from './client.ts'
+import { type BadRow, EngineError } from './engine.ts'
+import { makeBadRowKeeper } from './keep-bad-rows.ts'
+
+const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const never = new AbortController().signal
+const pipeId = 'the pipe'
+const nowMs = Date.now()
+
+function badRow(id: string, raw: string | Uint8Array, atMs = 0): BadRow {
+  return {
+    id,
+    partition: 'topic/0',
+    position: `offset ${id}`,
+    raw: Buffer.from(raw as string),
+    meta: '{"key":"\\t"}',
+    reason: "Cannot parse\n\t'this' \\",
+    at: new Date(nowMs + atMs).toISOString(),
+  }
+}
+
+for (const hasTokens of [true, false]) {
+  describe(`bad rows on an engine ${hasTokens ? 'of today' : 'of before'}`, () => {
+    let engine: PaperEngine
+    let tables = 0
+
+    before(async () => {
+      engine = await startPaperEngine({ hasTokens })
+    })
+    after(() => engine.close())
+
+    interface Kept {
+      badRows: BadRows
+      errors: string
+      keep(rows: BadRow[]): Promise<void>
+    }
+
+    async function withBadRows(use: (kept: Kept) => Promise<void>): Promise<void> {
+      tables += 1
+      const table = { database: 'default', table: `events ${tables}` }
+      const { protocol, host, port, username, password } = engine
+      const access = { protocol, host, port, username, password: new Secret(password) }
+      const client = openEngineClient(egress, access)
+      const badRows = await openBadRows(egress, access, table)
+      try {
+        const keeper = makeBadRowKeeper(client, await loadCapabilities(client), table)
+        const keep = (rows: BadRow[]): Promise<void> => keeper.keep(pipeId, rows, never)
+        await use({ badRows, errors: `${table.table}_penstock_errors`, keep })
+      } finally {
+        client.close()
+        await badRows.close()
+      }
+    }
+
+    it('are none where nothing was refused', () =>
+      withBadRows(async ({ badRows, keep, errors }) => {
+        await keep([])
+        assert.ok(!engine.tables.has(`default.${errors}`))
+        assert.deepEqual(await badRows.list(pipeId, { limit: 10 }), [])
+        assert.deepEqual(await badRows.load(pipeId, { limit: 10 }), [])
+        assert.equal(await badRows.count(pipeId), 0)
+      }))
+
+    it('are kept once, and come back byte for byte, the oldest first', () =>
+      withBadRows(async ({ badRows, keep }) => {
+        const rows = [
+          badRow(
+            '1',
+            Uint8Array.from({ length: 256 }, (_, byte) => byte),
+            1,
+          ),
+          badRow("2'\\", '', 2),
+          badRow('3', Buffer.alloc(50_000, 'ä\\\t'), 3),
+        ]
+        await keep(rows)
+        await keep(rows)
+        assert.equal(await badRows.count(pipeId), 3)
+        const loaded = await badRows.load(pipeId, { limit: 10 })
+        assert.deepEqual(
+          loaded.map((row) => ({ ...row, raw: Buffer.from(row.raw) })),
+          rows,
+        )
+        const [first, second] = loaded
+        assert.deepEqual(await badRows.load(pipeId, { limit: 1, after: first! }), [second])
+        assert.equal(await badRows.count('another pipe'), 0)
+      }))
+
+    it('are shown the newest first, and cut after 10,000 characters', () =>
+      withBadRows(async ({ badRows, keep }) => {
+        await keep(Array.from({ length: 50 }, (_, index) => badRow(`row ${100 + index}`, '😀', index)))
+        await keep([badRow('a', '😀'.repeat(10_000), 100), badRow('b', '😀'.repeat(10_001), 101)])
+        const listed = await badRows.list(pipeId, { limit: 100 })
+        assert.deepEqual(
+          listed.slice(0, 3).map(({ id, isCut, raw }) => [id, isCut, [...raw].length]),
+          [
+            ['b', true, 10_000],
+            ['a', false, 10_000],
+            ['row 149', false, 1],
+          ],
+        )
+        assert.equal(listed.length, 52)
+        const { raw: _raw, meta: _meta, ...kept } = badRow('row 100', '😀')
+        assert.deepEqual(listed.at(-1), { ...kept, raw: '😀', isCut: false })
+        assert.deepEqual(await badRows.list(pipeId, { limit: 45 }), listed.slice(0, 45))
+        assert.deepEqual(await badRows.list(pipeId, { limit: 2, after: listed[44]! }), listed.slice(45, 47))
+      }))
+
+    it('are gone when they were replayed, also when they are kept again', () =>
+      withBadRows(async ({ badRows, keep }) => {
+        const rows = [badRow('1', 'x', 1), badRow('2', 'y', 2)]
+        await keep(rows)
+        await badRows.markReplayed(pipeId, ['1', 'unknown'])
+        await badRows.markReplayed(pipeId, ['1'])
+        await keep(rows)
+        assert.deepEqual(
+          (await badRows.list(pipeId, { limit: 10 })).map(({ id }) => id),
+          ['2'],
+        )
+        assert.equal(await badRows.count(pipeId), 1)
+      }))
+
+    it('have the reason that was found last', () =>
+      withBadRows(async ({ badRows, keep }) => {
+        await keep([badRow('1', 'x')])
+        await keep([{ ...badRow('1', 'x'), reason: 'another one' }])
+        const [row] = await badRows.list(pipeId, { limit: 10 })
+        assert.equal(row?.reason, 'another one')
+      }))
+
+    it('reject when the engine is not there', () =>
+      withBadRows(async ({ badRows }) => {
+        await engine.stop()
+        try {
+          await assert.rejects(badRows.list(pipeId, { limit: 10 }), EngineError)
+        } finally {
+          await engine.start()
+        }
+      }))
+  })
+}

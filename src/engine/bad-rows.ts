@@ -1,0 +1,205 @@
+// The rows that a table refused, for those who show them or try them again. Those that have been taken since are not among them.
+import type { Egress } from '../lib/egress.ts'
+import type { EngineAccess } from './check.ts'
+import { type EngineClient, openEngineClient } from './client.ts'
+import type { BadRow, ShownBadRow } from './engine.ts'
+import { keptColumns } from './keep-bad-rows.ts'
+import { quoteText } from './names.ts'
+import { errorsTable, fullName, parseRows, type TablePlace } from './side-tables.ts'
+
+/** All reject with an EngineError. A table that has refused nothing yet has no bad rows. */
+export interface BadRows {
+  /** The newest first; `after`: older than this one. */
+  list(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<ShownBadRow[]>
+  /** The oldest first, with all their bytes; fewer than asked for when they are large, and at least one when there is one. */
+  load(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<BadRow[]>
+  count(pipeId: string): Promise<number>
+  markReplayed(pipeId: string, ids: string[]): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openBadRows(
+  egress: Egress,
+  access: EngineAccess,
+  table: TablePlace,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<BadRows> {
+  const client = openEngineClient(egress, access)
+  const errors = errorsTable(table)
+  return {
+    list: (pipeId, options) => listBadRows(client, errors, pipeId, options, signal),
+    load: (pipeId, options) => loadBadRows(client, errors, pipeId, options, signal),
+    count: (pipeId) => countBadRows(client, errors, pipeId, signal),
+    markReplayed: (pipeId, ids) => markReplayed(client, errors, pipeId, ids, signal),
+    async close() {
+      client.close()
+    },
+  }
+}
+
+type Stop = AbortSignal | undefined
+
+interface Range {
+  limit: number
+  after?: Pick<BadRow, 'at' | 'id'>
+}
+
+const maxShownCharacters = 10_000
+/** As many bytes as that many characters can have. */
+const maxShownBytes = 4 * maxShownCharacters
+/** With each byte written as six, an answer stays below what the client takes. */
+const maxShownAtOnce = 40
+
+interface ShownLine extends Omit<ShownBadRow, 'at' | 'raw' | 'isCut'> {
+  beginning: string
+  milliseconds: string | number
+  sizeBytes: string | number
+}
+
+async function listBadRows(
+  client: EngineClient,
+  errors: TablePlace,
+  pipeId: string,
+  { limit, after }: Range,
+  signal: Stop,
+): Promise<ShownBadRow[]> {
+  if (!(await exists(client, errors, signal))) return []
+  const shown: ShownBadRow[] = []
+  while (shown.length < limit) {
+    const asked = Math.min(limit - shown.length, maxShownAtOnce)
+    const answer = await client.query(
+      'SELECT id, partition, position, reason, at_milliseconds AS milliseconds, length(raw) AS sizeBytes, ' +
+        `substring(raw, 1, ${maxShownBytes}) AS beginning ${fromRefused(errors, pipeId)}` +
+        `${beyond('<', shown.at(-1) ?? after)} ORDER BY at_milliseconds DESC, id DESC LIMIT ${asked} FORMAT JSONEachRow`,
+      { signal },
+    )
+    const lines = parseRows<ShownLine>(answer)
+    shown.push(...lines.map(show))
+    if (lines.length < asked) break
+  }
+  return shown
+}
+
+function show({ milliseconds, sizeBytes, beginning, ...line }: ShownLine): ShownBadRow {
+  const characters = [...beginning.slice(0, 2 * maxShownCharacters)]
+  const isCut = characters.length > maxShownCharacters || Number(sizeBytes) > maxShownBytes
+  return { ...line, at: momentOf(milliseconds), raw: characters.slice(0, maxShownCharacters).join(''), isCut }
+}
+
+/** In one answer, before they are written as hexadecimal digits. */
+const maxLoadedBytes = 2_097_152
+/** Of all rows of one call together. */
+const maxHeldBytes = 33_554_432
+
+interface LoadedLine extends Omit<BadRow, 'at' | 'raw'> {
+  milliseconds: string | number
+  sizeBytes: string | number
+}
+
+async function loadBadRows(
+  client: EngineClient,
+  errors: TablePlace,
+  pipeId: string,
+  { limit, after }: Range,
+  signal: Stop,
+): Promise<BadRow[]> {
+  if (!(await exists(client, errors, signal))) return []
+  const answer = await client.query(
+    'SELECT id, partition, position, reason, meta, at_milliseconds AS milliseconds, length(raw) AS sizeBytes ' +
+      `${fromRefused(errors, pipeId)}${beyond('>', after)} ORDER BY at_milliseconds, id LIMIT ${limit} FORMAT JSONEachRow`,
+    { signal },
+  )
+  const lines = withinHeld(parseRows<LoadedLine>(answer))
+  const raw = new Map<string, Buffer>()
+  for (const group of groupsOf(lines)) {
+    for (let from = 0; from === 0 || from < group.sizeBytes; from += maxLoadedBytes) {
+      const pieces = await client.query(
+        `SELECT id, hex(substring(raw, ${from + 1}, ${maxLoadedBytes})) AS digits ${fromRefused(errors, pipeId)} ` +
+          `AND id IN (${group.ids.map(quoteText).join(', ')}) FORMAT JSONEachRow`,
+        { signal },
+      )
+      for (const { id, digits } of parseRows<{ id: string; digits: string }>(pieces)) {
+        const piece = Buffer.from(digits, 'hex')
+        const before = raw.get(id)
+        raw.set(id, before ? Buffer.concat([before, piece]) : piece)
+      }
+    }
+  }
+  return lines.flatMap(({ milliseconds, sizeBytes: _sizeBytes, ...line }) => {
+    const bytes = raw.get(line.id)
+    return bytes ? [{ ...line, at: momentOf(milliseconds), raw: bytes }] : []
+  })
+}
+
+function withinHeld(lines: LoadedLine[]): LoadedLine[] {
+  let heldBytes = 0
+  const isHeld = ({ sizeBytes }: LoadedLine): boolean => {
+    heldBytes += Number(sizeBytes)
+    return heldBytes <= maxHeldBytes
+  }
+  const end = lines.findIndex((line) => !isHeld(line))
+  return end === -1 ? lines : lines.slice(0, Math.max(1, end))
+}
+
+/** What fits into one answer; a row that is larger stands alone, and comes in pieces. */
+function groupsOf(lines: LoadedLine[]): { ids: string[]; sizeBytes: number }[] {
+  const groups: { ids: string[]; sizeBytes: number }[] = []
+  for (const { id, sizeBytes } of lines) {
+    const last = groups.at(-1)
+    const isRoomy = last && last.ids.length < maxIdsAtOnce && last.sizeBytes + Number(sizeBytes) <= maxLoadedBytes
+    if (isRoomy) {
+      last.ids.push(id)
+      last.sizeBytes += Number(sizeBytes)
+    } else groups.push({ ids: [id], sizeBytes: Number(sizeBytes) })
+  }
+  return groups
+}
+
+async function countBadRows(client: EngineClient, errors: TablePlace, pipeId: string, signal: Stop): Promise<number> {
+  if (!(await exists(client, errors, signal))) return 0
+  const text = `SELECT count() AS found ${fromRefused(errors, pipeId)} FORMAT JSONEachRow`
+  return foundIn(await client.query(text, { signal }))
+}
+
+const maxIdsAtOnce = 500
+
+async function markReplayed(
+  client: EngineClient,
+  errors: TablePlace,
+  pipeId: string,
+  ids: string[],
+  signal: Stop,
+): Promise<void> {
+  const changed = keptColumns.replace('state, version', "'replayed', version + 1")
+  for (let from = 0; from < ids.length; from += maxIdsAtOnce) {
+    const some = ids.slice(from, from + maxIdsAtOnce)
+    await client.query(
+      `INSERT INTO ${fullName(errors)} (${keptColumns}) SELECT ${changed} ${fromRefused(errors, pipeId)} ` +
+        `AND id IN (${some.map(quoteText).join(', ')})`,
+      { signal },
+    )
+  }
+}
+
+function fromRefused(errors: TablePlace, pipeId: string): string {
+  return `FROM ${fullName(errors)} FINAL WHERE pipe_id = ${quoteText(pipeId)} AND state = 'refused'`
+}
+
+function beyond(sign: '<' | '>', row: Pick<BadRow, 'at' | 'id'> | undefined): string {
+  return row ? ` AND (at_milliseconds, id) ${sign} (${Date.parse(row.at)}, ${quoteText(row.id)})` : ''
+}
+
+async function exists(client: EngineClient, { database, table }: TablePlace, signal: Stop): Promise<boolean> {
+  const text =
+    `SELECT count() AS found FROM system.tables WHERE database = ${quoteText(database)} ` +
+    `AND name = ${quoteText(table)} FORMAT JSONEachRow`
+  return foundIn(await client.query(text, { signal })) > 0
+}
+
+function foundIn(answer: string): number {
+  return parseRows<{ found: string | number }>(answer).reduce((sum, { found }) => sum + Number(found), 0)
+}
+
+function momentOf(milliseconds: string | number): string {
+  return new Date(Number(milliseconds)).toISOString()
+}

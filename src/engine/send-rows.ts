@@ -1,0 +1,29 @@
+// Sends the rows of an insert with the settings that they are read by.
+import type { Capabilities } from './capabilities.ts'
+import { placeOf } from './check.ts'
+import type { EngineClient, EngineSettings, SentRows } from './client.ts'
+import { EngineError, type Insert } from './engine.ts'
+import { bodySettings, comesInPieces } from './insert-settings.ts'
+
+export async function sendRows(
+  { client, capabilities }: { client: EngineClient; capabilities: Capabilities },
+  text: string,
+  { insert, more = {} }: { insert: Insert; more?: EngineSettings },
+  signal: AbortSignal,
+): Promise<SentRows> {
+  const settings = { ...bodySettings(capabilities, insert), ...more }
+  try {
+    return await client.send(text, insert.body(), { settings, signal })
+  } catch (error) {
+    throw isFaultOfReader(insert, error) ? unreadable(client, insert, error) : error
+  }
+}
+
+/** What the libraries that read these formats throw has no number of its own in the engine. */
+function isFaultOfReader({ format }: Insert, error: unknown): error is EngineError {
+  return error instanceof EngineError && comesInPieces(format) && /^Code: 100[0-2]\b/.test(error.detail)
+}
+
+function unreadable({ access }: EngineClient, { format }: Insert, { detail }: EngineError): EngineError {
+  return new EngineError('data', `the engine at ${placeOf(access)} cannot read this as ${format}`, detail)
+}

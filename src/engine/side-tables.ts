@@ -1,0 +1,138 @@
+// The tables that Penstock keeps beside a table of the user, and what they are called. A name tells whose it is, so that whoever
+// comes later finds what somebody else has left.
+import { createHash } from 'node:crypto'
+import type { Capabilities } from './capabilities.ts'
+import type { EngineClient } from './client.ts'
+import { quoteName, quoteText } from './names.ts'
+
+export interface TablePlace {
+  database: string
+  table: string
+}
+
+/** Whose sink it is. An `epoch` is unique among all sinks there ever were of the pipe, and grows. */
+export interface SinkPlace {
+  pipeId: string
+  slot: number
+  epoch: number
+}
+
+/** As a statement names it. */
+export function fullName({ database, table }: TablePlace): string {
+  return `${quoteName(database)}.${quoteName(table)}`
+}
+
+export function errorsTable({ database, table }: TablePlace): TablePlace {
+  return { database, table: besideName(table, 'errors') }
+}
+
+export function fenceTable({ database, table }: TablePlace): TablePlace {
+  return { database, table: besideName(table, 'fence') }
+}
+
+/** Of one sink, for as long as it is open; `mark` makes the name unlike that of another sink of the same place. */
+export function checkTable(
+  { database, table }: TablePlace,
+  { pipeId, slot, epoch }: SinkPlace,
+  mark: string,
+): TablePlace {
+  return { database, table: besideName(table, `${shortId(pipeId)}_${slot}_${epoch}_check_${mark}`) }
+}
+
+/** Of one attempt at one delivery; `attempt` makes the name unlike that of every other attempt. */
+export function stagingTable(
+  { database, table }: TablePlace,
+  { pipeId, slot, epoch }: SinkPlace,
+  { token, attempt, purpose }: { token: string; attempt: string; purpose: 'rows' | 'typed' },
+): TablePlace {
+  const name = `${shortId(pipeId)}_${slot}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
+  return { database, table: besideName(table, name) }
+}
+
+/** What anybody has staged for a delivery. */
+export async function listStaged(
+  client: EngineClient,
+  table: TablePlace,
+  { pipeId, token }: { pipeId: string; token: string },
+  signal: AbortSignal,
+): Promise<TablePlace[]> {
+  const mark = tokenMark(token)
+  const places = await listOfPipe(client, table, pipeId, signal)
+  return places.filter(({ parts }) => parts[2] === mark).map(({ place }) => place)
+}
+
+/** What sinks have left that had this place before, or that ended without closing. */
+export async function listLeft(
+  client: EngineClient,
+  table: TablePlace,
+  { pipeId, slot, epoch }: SinkPlace,
+  signal: AbortSignal,
+): Promise<TablePlace[]> {
+  const places = await listOfPipe(client, table, pipeId, signal)
+  // A check table is made again by whoever misses it; what another slot has staged may be on its way.
+  const isLeft = (parts: string[]): boolean =>
+    Number(parts[1]) < epoch && (Number(parts[0]) === slot || parts[2] === 'check')
+  return places.filter(({ parts }) => isLeft(parts)).map(({ place }) => place)
+}
+
+async function listOfPipe(
+  client: EngineClient,
+  { database, table }: TablePlace,
+  pipeId: string,
+  signal: AbortSignal,
+): Promise<{ place: TablePlace; parts: string[] }[]> {
+  const prefix = `${besideName(table, shortId(pipeId))}_`
+  const answer = await client.query(
+    `SELECT name FROM system.tables WHERE database = ${quoteText(database)} ` +
+      `AND startsWith(name, ${quoteText(prefix)}) ORDER BY name FORMAT JSONEachRow`,
+    { signal },
+  )
+  return parseRows<{ name: string }>(answer).map(({ name }) => ({
+    place: { database, table: name },
+    parts: name.slice(prefix.length).split('_'),
+  }))
+}
+
+/** Returns when nothing reads from the table or writes into it any more. */
+export async function dropTable(
+  client: EngineClient,
+  capabilities: Capabilities,
+  place: TablePlace,
+  options: { signal?: AbortSignal; timeoutMs?: number },
+): Promise<void> {
+  await client.query(`DROP TABLE IF EXISTS ${fullName(place)}${capabilities.canDropSync ? ' SYNC' : ''}`, options)
+}
+
+/** Of an answer in the format JSONEachRow. */
+export function parseRows<Row>(answer: string): Row[] {
+  return answer
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Row)
+}
+
+/** A name in a folder has at most 255 bytes, and the engine writes three for one that is not a letter or a digit. */
+const maxNameBytes = 120
+
+function besideName(table: string, rest: string): string {
+  const sizeBytes = [...Buffer.from(table)].reduce((sum, byte) => sum + (isPlain(byte) ? 1 : 3), 0)
+  if (sizeBytes <= maxNameBytes) return `${table}_penstock_${rest}`
+  const start = table.replaceAll(/\W/g, '').slice(0, 40)
+  return `${start}_${digest(table).slice(0, 16)}_penstock_${rest}`
+}
+
+function isPlain(byte: number): boolean {
+  return /\w/.test(String.fromCharCode(byte))
+}
+
+function shortId(pipeId: string): string {
+  return pipeId.replaceAll('-', '').slice(0, 12)
+}
+
+function tokenMark(token: string): string {
+  return digest(token).slice(0, 16)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

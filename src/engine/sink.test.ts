@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { after, before, describe, it } from 'node:test'
+import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { Egress } from '../lib/egress.ts'
+import { Secret } from '../lib/secret.ts'
+import { EngineError, type EngineTable, type Insert, type Sink } from './engine.ts'
+import { openSink } from './sink.ts'
+
+const pipeId = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'
+const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const never = new AbortController().signal
+const settings = {
+  engine_max_threads: 0,
+  engine_max_insert_threads: 1,
+  engine_max_download_threads: 4,
+  engine_min_insert_block_size_bytes: 1_073_741_824,
+  engine_parallel_distributed_insert_select: 2,
+  engine_parallel_view_processing: false,
+}
+const columns = [
+  { name: 'id', type: 'UInt64' },
+  { name: 'day', type: 'Date' },
+  { name: 'note', type: 'String' },
+]
+const lines = [1, 1, 2, 3].map((id) => `{"id":${id},"day":"2026-0${id}-01","note":"row ${id}"}\n`)
+const body = Buffer.from(lines.join(''))
+
+function insertOf(token: string, more: Partial<Insert> = {}): Insert {
+  return {
+    token,
+    format: 'JSONEachRow',
+    fields: columns,
+    columns: columns.map(({ name }) => ({ column: name, field: name })),
+    body: () => [body],
+    isRepeat: false,
+    settings,
+    ...more,
+  }
+}
+
+const isPassing = (error: unknown): boolean => error instanceof EngineError && error.kind === 'passing'
+
+/** Every statement that an insert is made of. */
+const statements = {
+  withTokens: [/^INSERT/],
+  withoutTokens: [
+    /^CREATE TABLE .*_rows` \(/,
+    /^INSERT INTO .*_rows` /,
+    /^SELECT count\(\) AS rows/,
+    /^INSERT INTO .* SELECT .* 'a' FROM/,
+    /^SELECT count\(\) AS fences/,
+  ],
+  /** Of a repeated one, beside those. */
+  ofRepeat: [
+    /^INSERT INTO .*_fence`/,
+    /^SELECT name FROM system\.tables/,
+    /^DROP TABLE/,
+    /^CREATE TABLE .*_typed` AS/,
+    /^INSERT INTO .*_typed` /,
+  ],
+}
+
+for (const hasTokens of [true, false]) {
+  describe(`a sink on an engine ${hasTokens ? 'with' : 'without'} tokens`, () => {
+    let engine: PaperEngine
+    let tables = 0
+    let epochs = 0
+
+    before(async () => {
+      engine = await startPaperEngine({ hasTokens })
+    })
+    after(() => engine.close())
+
+    function newTable(more: Partial<EngineTable> = {}): EngineTable {
+      tables += 1
+      const definition = { engine: { type: 'MergeTree' as const }, partitionBy: 'toYYYYMM(day)', sortingKey: ['id'] }
+      return { database: 'default', table: `events_${tables}`, columns, definition, ...more }
+    }
+
+    function open(table: EngineTable): Promise<Sink> {
+      const { protocol, host, port, username, password } = engine
+      const access = { protocol, host, port, username, password: new Secret(password) }
+      epochs += 1
+      return openSink(egress, access, table, { pipeId, slot: 0, epoch: epochs }, { signal: never })
+    }
+
+    async function withSink(table: EngineTable, use: (sink: Sink) => Promise<unknown>): Promise<void> {
+      const sink = await open(table)
+      try {
+        await use(sink)
+      } finally {
+        await sink.close()
+      }
+    }
+
+    const ids = ({ table }: EngineTable): unknown[] => engine.rows(table).map(({ id }) => id)
+    const tablesBeside = ({ table }: EngineTable): string[] =>
+      [...engine.tables.keys()].filter((name) => name.startsWith(`default.${table}_`))
+
+    it('keeps a batch once, with rows that are alike, and another batch of the same rows beside it', async () => {
+      const table = newTable()
+      await withSink(table, async (sink) => {
+        assert.deepEqual(sink.delivery, { delivery: 'exactly_once' })
+        const { rows, sentBytes } = await sink.insert(insertOf('a'), never)
+        assert.equal(rows, 4)
+        assert.ok(sentBytes > 0)
+        await sink.insert(insertOf('a', { isRepeat: true }), never)
+        assert.deepEqual(ids(table), [1, 1, 2, 3])
+        await sink.insert(insertOf('b'), never)
+      })
+      await withSink(table, (sink) => sink.insert(insertOf('b', { isRepeat: true }), never))
+      assert.deepEqual(ids(table).toSorted(), [1, 1, 1, 1, 2, 2, 3, 3])
+    })
+
+    const first = hasTokens ? statements.withTokens : statements.withoutTokens
+    for (const statement of first) {
+      for (const before of [true, false]) {
+        it(`has a batch once when ${statement} was ${before ? 'lost' : 'done and not answered'}`, async () => {
+          const table = newTable()
+          await withSink(table, async (sink) => {
+            engine.cutNext({ matching: statement, before })
+            await assert.rejects(sink.insert(insertOf('a'), never), isPassing)
+            await sink.insert(insertOf('a', { isRepeat: true }), never)
+          })
+          assert.deepEqual(ids(table), [1, 1, 2, 3])
+        })
+      }
+    }
+
+    for (const statement of hasTokens ? [] : [...statements.withoutTokens, ...statements.ofRepeat]) {
+      for (const before of [true, false]) {
+        it(`has it once when ${statement} of the repetition was ${before ? 'lost' : 'done and not answered'}`, async () => {
+          const table = newTable()
+          await withSink(table, async (sink) => {
+            engine.cutNext({ matching: statements.withoutTokens[3]! })
+            // What is staged stays there, so that there is something to drop.
+            engine.failNext({ matching: /^DROP TABLE/, code: 159 })
+            await assert.rejects(sink.insert(insertOf('a'), never), isPassing)
+          })
+          await withSink(table, async (sink) => {
+            engine.cutNext({ matching: statement, before })
+            await sink.insert(insertOf('a', { isRepeat: true }), never).catch(() => undefined)
+            await sink.insert(insertOf('a', { isRepeat: true }), never)
+          })
+          assert.deepEqual(ids(table), [1, 1, 2, 3])
+        })
+      }
+    }
+
+    it('keeps out one whose place was taken, wherever it stood still', async () => {
+      for (const statement of first) {
+        const table = newTable()
+        const zombie = await open(table)
+        engine.delayNext({ matching: statement, delayMs: 300 })
+        const late = zombie.insert(insertOf('a'), never).catch((error: unknown) => error)
+        while (!engine.queries.at(-1)?.query.match(statement)) await new Promise(setImmediate)
+        await withSink(table, (sink) => sink.insert(insertOf('a', { isRepeat: true }), never))
+        await late
+        await zombie.close()
+        assert.deepEqual(ids(table), [1, 1, 2, 3], String(statement))
+      }
+    })
+
+    it('completes a batch of which some partitions are there', { skip: hasTokens }, async () => {
+      const table = newTable()
+      await withSink(table, async (sink) => {
+        await sink.insert(insertOf('a'), never)
+        const stored = engine.tables.get(`default.${table.table}`)!
+        stored.rows = stored.rows.filter(({ id }) => id !== 2)
+        await sink.insert(insertOf('a', { isRepeat: true }), never)
+        assert.deepEqual(ids(table).toSorted(), [1, 1, 2, 3])
+      })
+    })
+
+    it('leaves nothing of a body that breaks off', async () => {
+      const table = newTable()
+      await withSink(table, async (sink) => {
+        const broken = function* () {
+          yield body
+          throw new Error('the source has gone')
+        }
+        const insert = insertOf('a', { body: () => Readable.from(broken(), { objectMode: false }) })
+        await assert.rejects(sink.insert(insert, never))
+        const abort = new AbortController()
+        const endless = function* () {
+          for (;;) {
+            abort.abort()
+            yield body
+          }
+        }
+        await assert.rejects(sink.insert(insertOf('a', { body: endless }), abort.signal), isPassing)
+      })
+      assert.deepEqual(ids(table), [])
+    })
+
+    it('leaves no table behind but the fence, and removes what another has left', async () => {
+      const table = newTable()
+      const old = `${table.table}_penstock_0198a1b2c3d4_0_0`
+      engine.run(`CREATE TABLE ${old}_check_x (a UInt8) ENGINE = Memory`)
+      engine.run(`CREATE TABLE ${old}_x_y_rows (a UInt8) ENGINE = Memory`)
+      engine.run(`CREATE TABLE ${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows (a UInt8) ENGINE = Memory`)
+      await withSink(table, async (sink) => {
+        await sink.insert(insertOf('a', { isRepeat: true }), never)
+        await sink.tryOut(insertOf('a'), never)
+      })
+      assert.deepEqual(tablesBeside(table).toSorted(), [
+        `default.${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows`,
+        ...(hasTokens ? [] : [`default.${table.table}_penstock_fence`]),
+      ])
+    })
+
+    it('tells rows that the engine does not take from troubles of the engine, and keeps none that are tried out', async () => {
+      const table = newTable()
+      await withSink(table, async (sink) => {
+        const bad = insertOf('a', { body: () => [Buffer.from('{"id":"many"}')] })
+        assert.match((await sink.tryOut(bad, never)) ?? '', /Cannot parse/)
+        await assert.rejects(sink.insert(bad, never), (error) => {
+          assert.ok(error instanceof EngineError && error.kind === 'data')
+          assert.doesNotMatch(error.message, /Cannot parse/)
+          return true
+        })
+        assert.equal(await sink.tryOut(insertOf('a'), never), undefined)
+        engine.failNext({ matching: /^INSERT/, code: 241 })
+        await assert.rejects(sink.tryOut(insertOf('a'), never), isPassing)
+        engine.run(`ALTER TABLE ${table.table} ADD COLUMN more UInt8`)
+        const more = { fields: [{ name: 'more', type: 'UInt8' }], columns: [{ column: 'more', field: 'more' }] }
+        const insert = insertOf('a', { ...more, body: () => [Buffer.from('{"more":1}')] })
+        assert.equal(await sink.tryOut(insert, never), undefined)
+      })
+      assert.deepEqual(ids(table), [])
+      assert.deepEqual(
+        tablesBeside(table).filter((name) => name.includes('check')),
+        [],
+      )
+    })
+
+    it('fills columns from other fields, and by position where there are no names', async () => {
+      const table = newTable()
+      const fields = [
+        { name: 'c', type: 'String' },
+        { name: 'b', type: 'Date' },
+        { name: 'a', type: 'UInt64' },
+      ]
+      const [id, day, note] = ['a', 'b', 'c'].map((field, index) => ({ column: columns[index]!.name, field }))
+      await withSink(table, async (sink) => {
+        const csv = { format: 'CSV' as const, delimiter: ';', fields, columns: [id!, day!, note!] }
+        await sink.insert(insertOf('a', { ...csv, body: () => [Buffer.from('x;2026-01-01;7\n')] }), never)
+        const twice = { fields, columns: [id!, day!, { column: 'note', field: 'b' }] }
+        await sink.insert(insertOf('b', { ...twice, body: () => [Buffer.from('{"a":8,"b":"2026-01-02"}')] }), never)
+      })
+      const stored = engine.rows(table.table).map(({ id, note }) => ({ id, note }))
+      assert.deepEqual(stored, [
+        { id: 7, note: 'x' },
+        { id: 8, note: '2026-01-02' },
+      ])
+    })
+
+    it('says so when the engine does not read a format', { skip: hasTokens }, async () => {
+      await withSink(newTable(), async (sink) => {
+        const insert = insertOf('a', { format: 'Avro' })
+        const told = { kind: 'user', message: new RegExp(`127.0.0.1:${engine.port} does not read Avro`) }
+        await assert.rejects(sink.insert(insert, never), told)
+        await assert.rejects(sink.tryOut(insert, never), told)
+      })
+    })
+
+    it('sends the settings of the pipe that the engine knows, and none that it does not', async () => {
+      const table = newTable()
+      const from = engine.queries.length
+      await withSink(table, async (sink) => {
+        const own = { ...settings, engine_max_threads: 3, engine_min_insert_block_size_bytes: 5 }
+        await sink.insert(insertOf('a', { settings: own }), never)
+      })
+      const sent = engine.queries.slice(from).find(({ query }) => /^INSERT.*FORMAT/.test(query))!.settings
+      assert.equal(sent.max_threads, '3')
+      assert.equal(sent.min_insert_block_size_bytes, '5')
+      assert.equal(sent.parallel_view_processing, hasTokens ? '0' : undefined)
+      assert.equal(sent.insert_deduplication_token, hasTokens ? 'a' : undefined)
+    })
+  })
+}

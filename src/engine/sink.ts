@@ -1,0 +1,116 @@
+// Where the rows of a worker go: a table of an engine, made ready, into which each batch goes exactly once by the best means that
+// the engine and the table have.
+import { randomBytes } from 'node:crypto'
+import type { Egress } from '../lib/egress.ts'
+import { loadCapabilities } from './capabilities.ts'
+import { type EngineAccess, placeOf } from './check.ts'
+import { type EngineSettings, openEngineClient } from './client.ts'
+import { type Delivery, EngineError, type EngineTable, type Insert, type InsertOutcome, type Sink } from './engine.ts'
+import { insertText } from './insert-text.ts'
+import { makeBadRowKeeper } from './keep-bad-rows.ts'
+import { insertMarked, makeFence } from './marked-insert.ts'
+import { sendRows } from './send-rows.ts'
+import { checkTable, dropTable, listLeft, type SinkPlace } from './side-tables.ts'
+import { cleanUpTimeoutMs, insertStaged, type SinkParts } from './staged-insert.ts'
+import { makeTableReady, type ReadyTable } from './tables.ts'
+import { tryOut } from './try-out.ts'
+
+/** Makes the table ready. Rejects with an EngineError. */
+export async function openSink(
+  egress: Egress,
+  access: EngineAccess,
+  table: EngineTable,
+  place: SinkPlace,
+  { signal }: { signal: AbortSignal },
+): Promise<Sink> {
+  const client = openEngineClient(egress, access)
+  try {
+    const capabilities = await loadCapabilities(client, signal)
+    const ready = await makeTableReady(client, capabilities, table, signal)
+    const cleaning = new Set<Promise<void>>()
+    const parts = partsOf({ client, capabilities, place }, ready, cleaning)
+    const insert = await chooseInsert(parts, ready, signal)
+    for (const left of await listLeft(client, parts.table, place, signal)) {
+      await dropTable(client, capabilities, left, { signal })
+    }
+    return sinkOf(parts, { insert, delivery: ready.delivery, cleaning })
+  } catch (error) {
+    client.close()
+    throw error
+  }
+}
+
+function partsOf(
+  opened: Pick<SinkParts, 'client' | 'capabilities' | 'place'>,
+  { database, table, columns, partitionKey }: ReadyTable,
+  cleaning: Set<Promise<void>>,
+): SinkParts {
+  return {
+    ...opened,
+    table: { database, table },
+    types: new Map(columns.map(({ name, type }) => [name, type])),
+    partitionKey,
+    twin: checkTable({ database, table }, opened.place, randomBytes(6).toString('hex')),
+    cleanUp(work) {
+      const cleaned: Promise<void> = work.catch(() => undefined).finally(() => cleaning.delete(cleaned))
+      cleaning.add(cleaned)
+    },
+  }
+}
+
+function sinkOf(
+  parts: SinkParts,
+  { insert, delivery, cleaning }: { insert: InsertBy; delivery: Delivery; cleaning: Set<Promise<void>> },
+): Sink {
+  const { client, capabilities, table, place } = parts
+  const keeper = makeBadRowKeeper(client, capabilities, table)
+  let hasTwin = false
+  return {
+    delivery,
+    async insert(rows, signal) {
+      checkFormat(parts, rows)
+      return await insert(parts, rows, signal)
+    },
+    async tryOut(rows, signal) {
+      checkFormat(parts, rows)
+      hasTwin = true
+      return await tryOut(parts, rows, signal)
+    },
+    keepBadRows: (rows, signal) => keeper.keep(place.pipeId, rows, signal),
+    async close() {
+      if (hasTwin) parts.cleanUp(dropTable(client, capabilities, parts.twin, { timeoutMs: cleanUpTimeoutMs }))
+      await Promise.all(cleaning)
+      client.close()
+    },
+  }
+}
+
+type InsertBy = (parts: SinkParts, insert: Insert, signal: AbortSignal) => Promise<InsertOutcome>
+
+async function chooseInsert(
+  parts: SinkParts,
+  { keepsTokens, hasMarker }: ReadyTable,
+  signal: AbortSignal,
+): Promise<InsertBy> {
+  if (!keepsTokens && hasMarker) {
+    await makeFence(parts, signal)
+    return insertMarked
+  }
+  return parts.capabilities.canInput ? insertDirectly : insertStaged
+}
+
+/** The token says to the engine which batch it is; where the table keeps none, it says nothing. */
+async function insertDirectly(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
+  const more: EngineSettings = parts.capabilities.hasTokens ? { insert_deduplication_token: insert.token } : {}
+  const text = insertText(parts.table, insert)
+  const { writtenRows, sentBytes } = await sendRows(parts, text, { insert, more }, signal)
+  return { rows: writtenRows, sentBytes }
+}
+
+function checkFormat({ client, capabilities }: SinkParts, { format }: Insert): void {
+  if (capabilities.hasFormat(format)) return
+  throw new EngineError(
+    'user',
+    `the engine at ${placeOf(client.access)} does not read ${format}; use an engine that does, or another format`,
+  )
+}

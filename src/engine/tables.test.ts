@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { Egress } from '../lib/egress.ts'
+import { Secret } from '../lib/secret.ts'
+import { type Capabilities, loadCapabilities } from './capabilities.ts'
+import { type EngineClient, openEngineClient } from './client.ts'
+import { EngineError, type EngineTable } from './engine.ts'
+import { makeTableReady, type ReadyTable } from './tables.ts'
+
+const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+
+const wanted = (table: string, more: Partial<EngineTable> = {}): EngineTable => ({
+  database: 'default',
+  table,
+  columns: [
+    { name: 'id', type: 'UInt64' },
+    { name: 'at', type: 'DateTime' },
+    { name: "it's `odd`", type: 'Nullable(String)' },
+  ],
+  definition: {
+    engine: { type: 'MergeTree' },
+    partitionBy: 'toYYYYMM(at)',
+    primaryKey: 'id',
+    sortingKey: ['id', 'at'],
+  },
+  ...more,
+})
+
+const unmanaged = (table: string, ...names: string[]): EngineTable => ({
+  database: 'default',
+  table,
+  columns: names.map((name) => ({ name, type: 'String' })),
+})
+
+for (const hasTokens of [true, false]) {
+  describe(`makeTableReady on an engine ${hasTokens ? 'that knows inserts by tokens' : 'without tokens'}`, () => {
+    let engine: PaperEngine
+    let client: EngineClient
+    let capabilities: Capabilities
+
+    before(async () => {
+      engine = await startPaperEngine({ hasTokens })
+      const { host, port, username, password } = engine
+      client = openEngineClient(egress, { protocol: 'http', host, port, username, password: new Secret(password) })
+      capabilities = await loadCapabilities(client)
+    })
+    after(async () => {
+      client.close()
+      await engine.close()
+    })
+
+    const makeReady = (table: EngineTable): Promise<ReadyTable> => makeTableReady(client, capabilities, table)
+    const definitionOf = (table: string) => engine.tables.get(`default.${table}`)!
+    const statements = (begin: RegExp) => engine.queries.map(({ query }) => query).filter((query) => begin.test(query))
+
+    async function refusal(table: EngineTable): Promise<string> {
+      const error = await makeReady(table).then(
+        () => assert.fail('it should have been refused'),
+        (failure: unknown) => failure,
+      )
+      assert.ok(error instanceof EngineError, String(error))
+      assert.equal(error.kind, 'user')
+      return error.message
+    }
+
+    it('finds out what the engine can do', () => {
+      const { hasSetting, hasFormat, canInput, canDropSync, hasTtl } = capabilities
+      assert.deepEqual(
+        [canInput, canDropSync, hasTtl, capabilities.hasTokens],
+        [hasTokens, hasTokens, hasTokens, hasTokens],
+      )
+      assert.equal(hasSetting('async_insert'), hasTokens)
+      assert.equal(hasFormat('Parquet'), hasTokens)
+      assert.ok(hasSetting('max_insert_block_size') && !hasSetting('no_such_setting') && hasFormat('JSONEachRow'))
+    })
+
+    it('creates a table that keeps track of its inserts', async () => {
+      const ready = await makeReady(wanted('made'))
+      const marker = hasTokens ? [] : [{ name: '_penstock_batch', type: 'String' }]
+      assert.deepEqual(ready, {
+        database: 'default',
+        table: 'made',
+        columns: [...wanted('made').columns, ...marker],
+        engine: 'MergeTree',
+        partitionKey: ready.partitionKey,
+        keepsTokens: hasTokens,
+        hasMarker: !hasTokens,
+        delivery: { delivery: 'exactly_once' },
+      })
+      const { partitionBy, orderBy, primaryKey, settings } = definitionOf('made')
+      assert.deepEqual([partitionBy?.text, orderBy?.text, primaryKey], ['toYYYYMM(`at`)', '(`id`, `at`)', '`id`'])
+      assert.deepEqual(settings, hasTokens ? { non_replicated_deduplication_window: '10000' } : {})
+    })
+
+    it('leaves a table that is as it should be alone', async () => {
+      await makeReady(wanted('same'))
+      const before = statements(/^(?:ALTER|CREATE)/).length
+      await makeReady(wanted('same'))
+      assert.equal(statements(/^(?:ALTER|CREATE)/).length, before)
+    })
+
+    it('makes the other engines with their columns', async () => {
+      const columns = wanted('x').columns
+      const full = async (table: string, definition: EngineTable['definition']): Promise<string> => {
+        await makeReady({ ...wanted(table), columns, ...(definition ? { definition } : {}) })
+        return definitionOf(table).engineFull.replace(/ SETTINGS .*/, '')
+      }
+      const replacing = { type: 'ReplacingMergeTree', versionColumnId: 'at' } as const
+      assert.equal(await full('r', { engine: replacing, sortingKey: ['id'] }), 'ReplacingMergeTree(`at`) ORDER BY `id`')
+      const summing = { type: 'SummingMergeTree' as const, columnIds: ['id', 'at'] }
+      assert.equal(await full('s', { engine: summing }), 'SummingMergeTree((`id`, `at`)) ORDER BY tuple()')
+      const plain = { type: 'MergeTree' } as const
+      assert.equal(await full('k', { engine: plain, primaryKey: 'id, at' }), 'MergeTree() ORDER BY tuple(`id`, `at`)')
+      assert.equal(await full('n', { engine: { type: 'Null' }, sortingKey: ['id'] }), 'Null')
+    })
+
+    it('adds columns that are missing, and drops none', async () => {
+      await makeReady(wanted('grown'))
+      const columns = [{ name: 'more', type: 'Array(String)' }, ...wanted('grown').columns.slice(0, 1)]
+      const ready = await makeReady(wanted('grown', { columns }))
+      assert.deepEqual(
+        ready.columns.map(({ name }) => name),
+        ['id', 'at', "it's `odd`", ...(hasTokens ? [] : ['_penstock_batch']), 'more'],
+      )
+      assert.ok(statements(/^ALTER/).every((text) => text.includes('IF NOT EXISTS') === hasTokens))
+    })
+
+    it('makes a managed table that was there before keep track of its inserts', async () => {
+      engine.run('CREATE TABLE old (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
+      const ready = await makeReady(wanted('old', { columns: wanted('old').columns.slice(0, 2) }))
+      assert.deepEqual(
+        [ready.keepsTokens, ready.hasMarker, ready.delivery.delivery],
+        [hasTokens, !hasTokens, 'exactly_once'],
+      )
+    })
+
+    it('refuses a column of another type, and says what to run', async () => {
+      await makeReady(wanted('typed'))
+      const columns = [{ name: 'id', type: 'Nullable(String)' }]
+      assert.equal(
+        await refusal(wanted('typed', { columns })),
+        'the column "id" of the table `default`.`typed` has the type UInt64 in the engine and Nullable(String) in the pipe; ' +
+          'change the pipe, or run ALTER TABLE `default`.`typed` MODIFY COLUMN `id` Nullable(String)',
+      )
+    })
+
+    it('refuses types, expressions and databases that are not there', async () => {
+      assert.match(
+        await refusal(wanted('a', { columns: [{ name: 'x', type: 'String; DROP' }] })),
+        /type "String; DROP" of the column "x"/,
+      )
+      const definition = { engine: { type: 'MergeTree' as const }, partitionBy: '(SELECT 1)' }
+      assert.match(await refusal(wanted('a', { definition })), /^the partitionBy "\(SELECT 1\)"/)
+      assert.match(await refusal(wanted('a', { database: 'nowhere' })), /has no such database; create it/)
+      assert.equal(engine.tables.has('default.a'), false)
+    })
+
+    it('lets workers that come at the same time through', async () => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => makeReady(wanted('race'))))
+      assert.equal(all.length, 6)
+      const columns = [...wanted('race').columns, { name: 'more', type: 'String' }]
+      const grown = await Promise.all(Array.from({ length: 6 }, () => makeReady(wanted('race', { columns }))))
+      assert.ok(grown.every((ready) => ready.columns.filter(({ name }) => name === 'more').length === 1))
+    })
+
+    it('needs a table of the user as it is, with all columns', async () => {
+      assert.match(await refusal(unmanaged('missing', 'id')), /has no table `default`.`missing`/)
+      engine.run('CREATE TABLE theirs (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
+      assert.equal(
+        await refusal(unmanaged('theirs', 'id', 'x', 'y')),
+        'the table `default`.`theirs` has no column "x", "y" that a pipe could fill; ' +
+          'remove it from the pipe, or run ALTER TABLE `default`.`theirs` ADD COLUMN `x` String',
+      )
+      const before = engine.queries.length
+      await makeReady(unmanaged('theirs', 'at'))
+      assert.ok(engine.queries.slice(before).every(({ query }) => query.startsWith('SELECT')))
+    })
+
+    it('promises no more than the table of the user can keep, and says what helps', async () => {
+      engine.run('CREATE TABLE plain (id String) ENGINE = MergeTree ORDER BY id')
+      const statement = hasTokens
+        ? 'ALTER TABLE `default`.`plain` MODIFY SETTING non_replicated_deduplication_window = 10000'
+        : 'ALTER TABLE `default`.`plain` ADD COLUMN _penstock_batch String'
+      assert.deepEqual((await makeReady(unmanaged('plain', 'id'))).delivery, {
+        delivery: 'at_least_once',
+        reason: `the table keeps no trace of the inserts that it has; run ${statement} and start the pipe again`,
+      })
+      engine.run(statement)
+      assert.deepEqual((await makeReady(unmanaged('plain', 'id'))).delivery, { delivery: 'exactly_once' })
+      const deliveryWith = async (table: string, text: string): Promise<string> => {
+        engine.run(`CREATE TABLE ${table} (id String, v UInt64, _penstock_batch String) ENGINE = ${text}`)
+        return (await makeReady(unmanaged(table, 'id'))).delivery.delivery
+      }
+      assert.equal(await deliveryWith('e1', 'Null'), 'at_least_once')
+      assert.equal(await deliveryWith('e2', 'Memory'), 'at_least_once')
+      assert.equal(await deliveryWith('e3', 'MergeTree ORDER BY id'), 'exactly_once')
+      assert.equal(await deliveryWith('e4', 'ReplacingMergeTree(v) ORDER BY id'), 'exactly_once')
+      assert.equal(await deliveryWith('e5', 'ReplacingMergeTree ORDER BY id'), 'at_least_once')
+      assert.equal(await deliveryWith('e6', 'SummingMergeTree ORDER BY id'), 'at_least_once')
+      assert.equal(await deliveryWith('e7', 'ReplicatedMergeTree ORDER BY id'), 'exactly_once')
+    })
+  })
+}

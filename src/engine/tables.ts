@@ -1,0 +1,209 @@
+// Makes the table of a pipe ready: a managed one is created and extended, never reduced; any other must be as the pipe needs it.
+// Several workers do this at the same time, and none may fail because another was faster.
+import type { Capabilities } from './capabilities.ts'
+import type { EngineClient } from './client.ts'
+import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
+import { fullName } from './side-tables.ts'
+import { deliveryOf, isMergeTree, isReplicated, keepsTokens, markerColumn, type TableTraits } from './table-delivery.ts'
+import {
+  addColumnStatement,
+  createTableStatement,
+  definitionSettings,
+  describeTableStatement,
+  keepTokensStatement,
+  listColumnsStatement,
+  modifyColumnStatement,
+} from './table-statements.ts'
+import { isSameType, nestedFields } from './types.ts'
+
+export interface ReadyTable {
+  database: string
+  table: string
+  /** Those that can be filled, as the engine has them. */
+  columns: EngineColumn[]
+  engine: string
+  /** The expression that makes the partitions, as the engine writes it; empty: none. */
+  partitionKey: string
+  keepsTokens: boolean
+  hasMarker: boolean
+  delivery: Delivery
+}
+
+/** What the steps of making a table ready have in common. */
+interface Making {
+  client: EngineClient
+  capabilities: Capabilities
+  table: EngineTable
+  signal: AbortSignal | undefined
+}
+
+/** Rejects with an EngineError. */
+export async function makeTableReady(
+  client: EngineClient,
+  capabilities: Capabilities,
+  table: EngineTable,
+  signal?: AbortSignal,
+): Promise<ReadyTable> {
+  const making: Making = { client, capabilities, table, signal }
+  let found = await findTable(making)
+  if (table.definition) {
+    if (!found) found = await createTable(making, table.definition)
+    found = await extendTable(making, found)
+    checkTypes(making, found)
+  } else if (!found) throw missingTable(making)
+  const missing = missingColumns(table.columns, found.columns)
+  if (missing.length > 0) throw lackingColumns(making, missing)
+  const { database, engine, partitionKey, columns, hasMarker } = found
+  return {
+    database,
+    table: table.table,
+    columns,
+    engine,
+    partitionKey,
+    keepsTokens: keepsTokens(found),
+    hasMarker,
+    delivery: deliveryOf(found),
+  }
+}
+
+interface FoundTable extends TableTraits {
+  partitionKey: string
+  columns: EngineColumn[]
+}
+
+interface TableRow {
+  engine: string
+  engine_full: string
+  partition_key: string
+}
+
+interface ColumnRow extends EngineColumn {
+  default_kind: string
+}
+
+async function findTable({ client, capabilities, table, signal }: Making): Promise<FoundTable | undefined> {
+  const [[found], columns] = await Promise.all([
+    rowsOf<TableRow>(client.query(describeTableStatement(table), { signal })),
+    rowsOf<ColumnRow>(client.query(listColumnsStatement(table), { signal })),
+  ])
+  if (!found) return undefined
+  const { hasTokens, defaultTokenWindow } = capabilities
+  // Of these, the engine makes the values itself.
+  const fillable = columns.filter(({ default_kind }) => default_kind !== 'MATERIALIZED' && default_kind !== 'ALIAS')
+  return {
+    database: table.database,
+    table: table.table,
+    engine: found.engine,
+    engineFull: found.engine_full,
+    partitionKey: found.partition_key,
+    columns: fillable.map(({ name, type }) => ({ name, type })),
+    hasMarker: fillable.some(({ name, type }) => name === markerColumn && type === 'String'),
+    hasTokens,
+    defaultTokenWindow,
+  }
+}
+
+async function rowsOf<Row>(answer: Promise<string>): Promise<Row[]> {
+  const lines = (await answer).split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line) as Row)
+}
+
+async function loadTable(making: Making): Promise<FoundTable> {
+  const found = await findTable(making)
+  if (!found) throw missingTable(making)
+  return found
+}
+
+async function createTable(making: Making, definition: NonNullable<EngineTable['definition']>): Promise<FoundTable> {
+  const { capabilities, table } = making
+  const isKept = definition.engine.type !== 'Null'
+  const hasTokenWindow = isKept && canKeepTokens(capabilities)
+  const hasMarker = isKept && !hasTokenWindow && !table.columns.some(({ name }) => name === markerColumn)
+  const text = createTableStatement(table, definition, { hasTokenWindow, hasMarker })
+  return await alter(making, text, async () => await findTable(making))
+}
+
+/** Runs a statement; when it fails because another worker has done the same, that is as good. */
+async function alter<Result>(
+  { client, capabilities, signal }: Making,
+  text: string,
+  find: () => Promise<Result | undefined>,
+): Promise<Result> {
+  let failure: unknown
+  try {
+    await client.query(text, { settings: definitionSettings(capabilities), signal })
+  } catch (error) {
+    if (!(error instanceof EngineError) || signal?.aborted) throw error
+    failure = error
+  }
+  const found = await find()
+  if (found !== undefined) return found
+  throw failure ?? new EngineError('passing', 'the engine does not show yet what was changed in the table')
+}
+
+function canKeepTokens({ hasTokens, defaultTokenWindow }: Capabilities): boolean {
+  return hasTokens && defaultTokenWindow !== undefined
+}
+
+/** Columns that the pipe has and the table lacks, and what it needs to know inserts again. */
+async function extendTable(making: Making, found: FoundTable): Promise<FoundTable> {
+  const { capabilities, table } = making
+  const isKept = isMergeTree(found.engine)
+  const needsMarker = isKept && !canKeepTokens(capabilities) && !found.hasMarker
+  const marker = needsMarker ? missingColumns([{ name: markerColumn, type: 'String' }], found.columns) : []
+  let extended = found
+  for (const column of [...missingColumns(table.columns, found.columns), ...marker]) {
+    const text = addColumnStatement(table, column, { mayBeThere: capabilities.canAddIfMissing })
+    extended = await alter(making, text, async () => {
+      const now = await loadTable(making)
+      return missingColumns([column], now.columns).length === 0 ? now : undefined
+    })
+  }
+  if (!isKept || !canKeepTokens(capabilities) || isReplicated(found.engine) || keepsTokens(extended)) return extended
+  return await alter(making, keepTokensStatement(table), async () => {
+    const now = await loadTable(making)
+    return keepsTokens(now) ? now : undefined
+  })
+}
+
+function missingColumns(wanted: EngineColumn[], there: EngineColumn[]): EngineColumn[] {
+  const names = new Set(there.map(({ name }) => name))
+  return wanted.filter((column) => !names.has(column.name) && !isFlattened(column, names))
+}
+
+/** A Nested column is a column of its own for each of its fields. */
+function isFlattened({ name, type }: EngineColumn, names: ReadonlySet<string>): boolean {
+  const fields = nestedFields(type)
+  return fields?.every((field) => names.has(`${name}.${field.name}`)) ?? false
+}
+
+function checkTypes({ table }: Making, { columns }: FoundTable): void {
+  const types = new Map(columns.map(({ name, type }) => [name, type]))
+  for (const column of table.columns) {
+    const type = types.get(column.name)
+    if (type === undefined || isSameType(type, column.type)) continue
+    throw new EngineError(
+      'user',
+      `the column ${JSON.stringify(column.name)} of the table ${fullName(table)} has the type ${type} in the engine and ` +
+        `${column.type} in the pipe; change the pipe, or run ${modifyColumnStatement(table, column)}`,
+    )
+  }
+}
+
+function missingTable({ table }: Making): EngineError {
+  const name = fullName(table)
+  return new EngineError(
+    'user',
+    `the engine has no table ${name}, or does not show it to its user; create it, or grant the rights`,
+  )
+}
+
+const maxListed = 5
+
+function lackingColumns({ table }: Making, missing: EngineColumn[]): EngineError {
+  const statement = addColumnStatement(table, missing[0]!, { mayBeThere: false })
+  const listed = missing.slice(0, maxListed).map(({ name }) => JSON.stringify(name))
+  const more = missing.length > maxListed ? ` and ${missing.length - maxListed} more` : ''
+  const sentence = `the table ${fullName(table)} has no column ${listed.join(', ')}${more} that a pipe could fill`
+  return new EngineError('user', `${sentence}; remove it from the pipe, or run ${statement}`)
+}

@@ -1,0 +1,40 @@
+// Types that users give to columns. Whatever text goes in, what comes out is one type of ClickHouse, or nothing does.
+import { type EngineColumn, EngineError } from './engine.ts'
+import { GrammarError, TokenReader } from './grammar-tokens.ts'
+import { canonicalType, maxShownLength, takeName, takeType } from './type-grammar.ts'
+
+/** The type as the engine writes it. Throws an EngineError that names the column, when there is one. */
+export function checkType(text: string, column?: string): string {
+  try {
+    return canonicalType(text)
+  } catch (error) {
+    if (!(error instanceof GrammarError)) throw error
+    const of = column === undefined ? '' : ` of the column ${JSON.stringify(column.slice(0, maxShownLength))}`
+    const shown = JSON.stringify(text.slice(0, maxShownLength))
+    throw new EngineError('user', `the type ${shown}${of} ${error.message}; use a type of ClickHouse`)
+  }
+}
+
+/** Whether both are the same type. One that is not understood here is compared as text. */
+export function isSameType(one: string, other: string): boolean {
+  try {
+    return withoutVersions(canonicalType(one)) === withoutVersions(canonicalType(other))
+  } catch (error) {
+    if (!(error instanceof GrammarError)) throw error
+    return one === other
+  }
+}
+
+/** The engine puts the version of a state where the user had none. */
+function withoutVersions(type: string): string {
+  return type.replaceAll(/\bAggregateFunction\(\d+, /g, 'AggregateFunction(')
+}
+
+/** The fields of a Nested type, each with its own type; undefined of any other. */
+export function nestedFields(text: string): EngineColumn[] | undefined {
+  if (!/^\s*Nested\b/.test(text)) return undefined
+  const reader = new TokenReader(checkType(text))
+  reader.take()
+  reader.mustSign('(')
+  return reader.list(() => ({ name: takeName(reader), type: takeType(reader) }))
+}

@@ -1,0 +1,95 @@
+// INSERT of the paper engine: with its data after it, from another table, or by way of `input`.
+import { contextOf, type Execution, type Outcome, tableOf, takeSettings } from './execution.ts'
+import { type Field, readBody } from './formats.ts'
+import { parseSelect } from './select.ts'
+import { completeRow, type PaperColumn, type PaperTable, storeRows } from './storage.ts'
+import { SqlError, type Tokens } from './tokens.ts'
+import { defaultOf, type Reading, type Row, readValue } from './values.ts'
+
+export function insert(tokens: Tokens, execution: Execution): Outcome {
+  tokens.takeIf('TABLE')
+  const table = tableOf(tokens, execution)
+  const names: string[] = []
+  if (tokens.takeIf('(')) {
+    while (names.length === 0 || tokens.takeIf(',')) names.push(tokens.takeName())
+    tokens.must(')')
+  }
+  const into = names.length === 0 ? table.columns : names.map((name) => columnOf(table, name))
+  takeSettings(tokens, execution)
+  const rows = tokens.is('SELECT') ? insertedBySelect(tokens, execution, into) : insertedRows(tokens, execution, into)
+  const complete = rows.map((row) => completeRow(table, row))
+  const { insert_deduplication_token: token, insert_deduplicate: isOn = '1' } = execution.settings
+  storeRows(table, complete, token && isOn !== '0' ? token : undefined)
+  return { answer: Buffer.alloc(0), writtenRows: complete.length }
+}
+
+function columnOf(table: PaperTable, name: string): PaperColumn {
+  const found = table.columns.find((column) => column.name === name)
+  if (!found) throw new SqlError(16, `No such column ${name} in table ${table.database}.${table.name}`)
+  return found
+}
+
+function insertedRows(tokens: Tokens, execution: Execution, into: PaperColumn[]): Row[] {
+  tokens.must('FORMAT')
+  return bodyRows(takeData(tokens), execution, into)
+}
+
+interface Data {
+  format: string
+  text: string
+}
+
+/** What comes after the name of the format is the body: whatever it looks like. */
+function takeData(tokens: Tokens): Data {
+  const { value: format, end } = tokens.take()
+  return { format, text: tokens.text.slice(end).replace(/^[ \t\f]*\r?\n?/, '') }
+}
+
+function insertedBySelect(tokens: Tokens, execution: Execution, into: PaperColumn[]): Row[] {
+  let data: Data | undefined
+  const readInput = (fields: Field[]): Row[] => {
+    if (!data) throw new SqlError(36, 'There is no FORMAT, and no data')
+    const defaults = Object.fromEntries(fields.map(({ name, type }) => [name, defaultOf(type)]))
+    return bodyRows(data, execution, fields).map((row) => ({ ...defaults, ...row }))
+  }
+  const run = parseSelect(tokens, { ...contextOf(execution), readInput })
+  takeSettings(tokens, execution)
+  if (tokens.takeIf('FORMAT')) data = takeData(tokens)
+  return run().rows.map((values) => {
+    if (values.length !== into.length) throw new SqlError(20, 'Number of columns does not match')
+    return Object.fromEntries(
+      into.map(({ name, type }, index) => [name, readValue(values[index], type, readingOf(execution))]),
+    )
+  })
+}
+
+function readingOf({ settings, storage }: Execution): Reading {
+  const isOn = (name: string): boolean => settings[name] === '1'
+  return {
+    nullAsDefault: storage.hasTokens && settings.input_format_null_as_default !== '0',
+    bestEffortDates: settings.date_time_input_format === 'best_effort',
+    numbersAsTexts: isOn('input_format_json_read_numbers_as_strings'),
+    objectsAsTexts: isOn('input_format_json_read_objects_as_strings'),
+  }
+}
+
+function bodyRows({ format, text }: Data, execution: Execution, fields: Field[]): Row[] {
+  const { settings, isCut } = execution
+  const rows = readBody(format, text, {
+    fields,
+    delimiter: settings.format_csv_delimiter ?? ',',
+    skipUnknown: settings.input_format_skip_unknown_fields === '1',
+    isCut,
+  })
+  const types = new Map(fields.map(({ name, type }) => [name, type]))
+  const reading = readingOf(execution)
+  return rows.map((row, index) => {
+    try {
+      const given = Object.entries(row).filter(([, value]) => value !== undefined)
+      return Object.fromEntries(given.map(([name, value]) => [name, readValue(value, types.get(name)!, reading)]))
+    } catch (error) {
+      if (error instanceof SqlError) throw new SqlError(error.code, `${error.message}: (at row ${index + 1})`)
+      throw error
+    }
+  })
+}

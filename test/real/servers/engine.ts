@@ -1,0 +1,197 @@
+// What the tests need of a ClickHouse, whichever it is, and how one runs that is killed and comes back on the same port with the
+// same data: a shell starts it again and again in one folder. When that shell ends, the engine ends with it.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startServer } from './server-process.ts'
+
+export interface EngineUser {
+  username: string
+  password: string
+}
+
+/** One that finished or failed; without the data of an insert. */
+export interface LoggedQuery {
+  query: string
+  /** Those that differ from the engine's own. */
+  settings: Record<string, string>
+  writtenRows: number
+  /** Empty for a query that succeeded. */
+  exception: string
+}
+
+export interface EngineServer {
+  name: string
+  version: string
+  /** `http://127.0.0.1:port` */
+  url: string
+  host: string
+  port: number
+  /** May do everything. */
+  user: EngineUser
+  /** May read everything and change nothing, not even a setting. */
+  reader: EngineUser
+  /** Known, and may read no database of the tests. */
+  powerless: EngineUser
+  /** As `user`; with a body, that is the data of the query. Rejects with what the engine says. */
+  query(sql: string, body?: string | Buffer<ArrayBuffer>, settings?: Record<string, string>): Promise<string>
+  /** The queries whose text contains a piece of text, oldest first. */
+  listQueries(containing: string): Promise<LoggedQuery[]>
+  readonly pid: number
+  /** Resolves when the process is gone, which had no time for anything. */
+  kill(): Promise<void>
+  /** Resolves when it is ready again; kills it before, if it runs. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface EngineProgram {
+  name: string
+  /** Of makeServerFolder(); gone when the engine is stopped. */
+  folder: string
+  port: number
+  command: string[]
+  environment?: Record<string, string>
+  users: Pick<EngineServer, 'user' | 'reader' | 'powerless'>
+  /** The expression that gives the settings of a row of system.query_log as two arrays of equal length. */
+  loggedSettings: { names: string; values: string }
+}
+
+// 137: it was killed. An engine that ends for another reason, as when it cannot start, does not come back.
+const againScript = `
+  mkfifo again
+  while :; do
+    setpriv --pdeathsig KILL -- "$@" &
+    echo $! > pid.new
+    mv pid.new pid
+    wait $!
+    ended=$?
+    rm pid
+    [ $ended = 137 ] || exit
+    read -r _ < again
+  done`
+
+const host = '127.0.0.1'
+const restartTimeoutMs = 30_000
+const logTimeoutMs = 2_000
+
+export async function startEngine(program: EngineProgram): Promise<EngineServer> {
+  const { name, folder, port, environment = {}, users } = program
+  const url = `http://${host}:${port}`
+  const query: EngineServer['query'] = (sql, body, settings) => ask(url, users.user, sql, body, settings)
+  const isReady = async (): Promise<boolean> => (await query('SELECT 1').catch(() => '')) === '1\n'
+  const command = ['/bin/sh', '-c', againScript, 'sh', ...program.command]
+  const server = await startServer({ name, command, folder, environment, isReady })
+
+  let pid = await findPid(folder)
+  const kill = async (): Promise<void> => {
+    if (pid === undefined) return
+    if ((await findPid(folder)) === pid) process.kill(pid, 'SIGKILL')
+    while ((await findPid(folder)) === pid) await sleep(5)
+    pid = undefined
+  }
+  const restart = async (): Promise<void> => {
+    await kill()
+    await writeFile(join(folder, 'again'), '\n')
+    const deadlineMs = Date.now() + restartTimeoutMs
+    while (!(await isReady())) {
+      if (Date.now() > deadlineMs) throw new Error(`${name} did not start again`)
+      await sleep(20)
+    }
+    pid = await findPid(folder)
+  }
+  const stop = async (): Promise<void> => {
+    await kill()
+    await server.stop()
+  }
+  return {
+    name,
+    version: (await query('SELECT version()')).trim(),
+    url,
+    host,
+    port,
+    ...users,
+    query,
+    listQueries: (containing) => listQueries(query, program.loggedSettings, containing),
+    get pid() {
+      if (pid === undefined) throw new Error(`${name} does not run`)
+      return pid
+    },
+    kill,
+    restart,
+    stop,
+  }
+}
+
+async function findPid(folder: string): Promise<number | undefined> {
+  const written = await readFile(join(folder, 'pid'), 'utf8').catch(() => '')
+  return written === '' ? undefined : Number(written)
+}
+
+async function ask(
+  url: string,
+  { username, password }: EngineUser,
+  sql: string,
+  body: string | Buffer<ArrayBuffer> | undefined,
+  settings: Record<string, string> = {},
+): Promise<string> {
+  const parameters = new URLSearchParams(body === undefined ? settings : { ...settings, query: sql })
+  const response = await fetch(`${url}/?${parameters}`, {
+    method: 'POST',
+    headers: { 'x-clickhouse-user': username, 'x-clickhouse-key': password },
+    body: body ?? sql,
+  })
+  const answer = await response.text()
+  if (!response.ok) throw new Error(`${response.status}: ${answer}`)
+  return answer
+}
+
+/** Waits a while for queries that are in the log as begun: it is told of their end after who asked them. */
+async function listQueries(
+  query: EngineServer['query'],
+  settings: EngineProgram['loggedSettings'],
+  containing: string,
+): Promise<LoggedQuery[]> {
+  const deadlineMs = Date.now() + logTimeoutMs
+  while (true) {
+    const rows = await readLog(query, settings, containing)
+    const ended = rows.filter(({ type }) => type !== begunType)
+    const isComplete = rows.every(({ id }) => ended.some((row) => row.id === id))
+    if (isComplete || Date.now() > deadlineMs) return ended.map(readLoggedQuery)
+    await sleep(50)
+  }
+}
+
+interface LogRow extends Pick<LoggedQuery, 'query' | 'exception'> {
+  id: string
+  type: number
+  names: string[]
+  values: string[]
+  writtenRows: string
+}
+
+const begunType = 1
+
+async function readLog(
+  query: EngineServer['query'],
+  { names, values }: EngineProgram['loggedSettings'],
+  containing: string,
+): Promise<LogRow[]> {
+  await query('SYSTEM FLUSH LOGS')
+  const text = containing.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+  // This query is in the log, too.
+  const log = await query(`
+    SELECT query_id AS id, toInt8(type) AS type, query, ${names} AS names, ${values} AS values,
+      toString(written_rows) AS writtenRows, exception
+    FROM system.query_log
+    WHERE position(query, '${text}') > 0 AND position(query, 'system.query_log') = 0
+    ORDER BY event_time
+    FORMAT JSONEachRow`)
+  const lines = log.split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line))
+}
+
+function readLoggedQuery({ query, names, values, writtenRows, exception }: LogRow): LoggedQuery {
+  const settings = Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+  return { query, settings, writtenRows: Number(writtenRows), exception }
+}
