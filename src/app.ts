@@ -1,4 +1,4 @@
-// The only place where the parts meet: configuration → database → HTTP.
+// The only place where the parts meet: configuration → database → HTTP and runner.
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -10,6 +10,7 @@ import type { DatabaseEvents, FatalReason } from './database/database.ts'
 import type { Sql } from './database/sql.ts'
 import { openSqlite } from './database/sqlite-database.ts'
 import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
+import type { BadRowReader } from './engine/read-bad-rows.ts'
 import { executeAction } from './execute-action.ts'
 import { readOperation } from './execute-operation.ts'
 import type { ActionCall } from './http/console.ts'
@@ -18,7 +19,7 @@ import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
 import { serveOidc } from './http/oidc.ts'
 import type { OperationAnswer, OperationRequest } from './http/operation.ts'
-import { servePages } from './http/pages.ts'
+import { serveHealth, servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
 import { installationState } from './installation/installation.ts'
@@ -26,6 +27,7 @@ import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import { addressAllowed } from './keys/ip-access.ts'
 import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
+import { LazyRunner } from './lazy-runner.ts'
 import type { Egress } from './lib/egress.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { StartError } from './lib/start-error.ts'
@@ -70,8 +72,21 @@ export interface AppOptions {
 const forgetEveryMs = 3_600_000
 /** For all that one request asks of a source (docs/contract.md, section 5). */
 const probeTimeoutMs = 10_000
+/** For the engine that is asked for the rows that it refused. */
+const badRowsTimeoutMs = 10_000
 /** What they change is to be seen in the state of the service without waiting. */
 const operationsToCheckAfter = ['createService', 'updateService']
+/** What they change is to be seen in what pipes do without waiting. */
+const operationsToRunAfter = [
+  'createPipe',
+  'updatePipe',
+  'updatePipeSettings',
+  'updatePipeScaling',
+  'updatePipeState',
+  'replayPipeErrors',
+  'deletePipe',
+  'updateService',
+]
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
@@ -102,7 +117,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     seal: (organizationId) => database.write('sealActivities', { organizationId }, organizationId),
     log,
   })
-  sealer.start()
+  // A process that only runs pipes records nothing that would have to be sealed.
+  const isApi = config.role !== 'runner'
+  if (isApi) sealer.start()
   const useNotNoted = (error: unknown): void =>
     log.debug('the use of a key or a session could not be noted', { error: describeError(error) })
   const keyUses = new Uses<ApiKey>(
@@ -129,21 +146,40 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
   // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
   const loadEgress = once(async () => options.egress ?? (await openEgress(config)))
-  const checker = config.serviceChecks ? openChecker({ database, vault, log, loadEgress }) : undefined
+  const checker = config.serviceChecks && isApi ? openChecker({ database, vault, log, loadEgress }) : undefined
+  const { caCertificates, allowPlaintext, awsEndpoints } = config
+  const context = { caCertificates, allowPlaintext, awsEndpoints }
+  const loadRunner = async () => {
+    const [egress, { openRunner }] = await Promise.all([loadEgress(), import('./runner/open-runner.ts')])
+    return openRunner({ database, vault, egress, context, isAlone: database.dialect === 'sqlite', log })
+  }
+  const runner = config.role === 'api' ? undefined : new LazyRunner(reader, loadRunner, log)
   let prober: Prober | undefined
   const loadProber = once(async () => {
     const { Prober } = await import('./sources/probe.ts')
-    const { caCertificates, allowPlaintext, awsEndpoints } = config
-    const context = { caCertificates, allowPlaintext, awsEndpoints }
     prober = new Prober({ egress: await loadEgress(), context, timeoutMs: probeTimeoutMs, log })
     return prober
   })
+  let badRowReader: BadRowReader | undefined
+  const loadBadRowReader = once(async () => {
+    const { BadRowReader } = await import('./engine/read-bad-rows.ts')
+    badRowReader = new BadRowReader({ egress: await loadEgress(), timeoutMs: badRowsTimeoutMs })
+    return badRowReader
+  })
   const prepared = (request: OperationRequest, gone: AbortSignal | undefined, execute: Execute) =>
-    prepareAndExecute(surroundings, request, async () => (await loadProber()).probeFor(gone), execute)
+    prepareAndExecute(
+      surroundings,
+      request,
+      {
+        makeProbe: async () => (await loadProber()).probeFor(gone),
+        readBadRows: async (rows) => (await loadBadRowReader()).readFor(gone)(rows),
+      },
+      execute,
+    )
   const server = buildServer({
-    operations,
+    operations: isApi ? operations : [],
     console: {
-      actions: consoleActions,
+      actions: isApi ? consoleActions : [],
       run: async (call) => {
         // One person's changes one after another; strangers need not wait for each other.
         const lane = call.request.signedIn?.userId ?? call.request.requestId
@@ -172,12 +208,15 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         sealer.touch(organizationId)
         return database.write('writeOperation', ready, organizationId)
       })
-      if (checker && operationsToCheckAfter.includes(request.operationId)) {
+      const pokeAfter = (operationIds: string[], poked: { poke(): void } | undefined): void => {
+        if (!poked || !operationIds.includes(request.operationId)) return
         written.then(
-          () => checker.poke(),
+          () => poked.poke(),
           () => undefined,
         )
       }
+      pokeAfter(operationsToCheckAfter, checker)
+      pokeAfter(operationsToRunAfter, runner)
       return written
     },
     current: (operation, caller, params) => operation.echo!.current({ sql: reader, vault, caller }, params),
@@ -188,8 +227,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     rateLimit: config.rateLimit,
     trustedProxies: config.trustedProxies,
   })
-  servePages(server, {
-    document: async () => (await import('./http/openapi.ts')).openApiDocument(operations),
+  serveHealth(server, {
     ready: async () => {
       if (closing) return false
       await database.check()
@@ -197,8 +235,11 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     },
     metrics: () => metrics.text(),
   })
-  serveConsole(server, consoleFiles())
-  if (config.oidc) {
+  if (isApi) {
+    servePages(server, { document: async () => (await import('./http/openapi.ts')).openApiDocument(operations) })
+    serveConsole(server, consoleFiles())
+  }
+  if (isApi && config.oidc) {
     const flow = new OidcFlow({
       settings: config.oidc,
       publicUrl,
@@ -220,7 +261,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const drain = prepareDrain(server)
   const forgetting = setInterval(() => {
     forget(database).catch((error: unknown) => {
-      log.warn('old idempotency records and sessions could not be removed', { error: describeError(error) })
+      log.warn('old idempotency records, sessions and figures could not be removed', { error: describeError(error) })
     })
   }, forgetEveryMs)
   forgetting.unref()
@@ -236,14 +277,16 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     listen: async () => {
       const url = await listen(server, config)
       checker?.start()
+      runner?.start()
       return url
     },
     close: async () => {
       closing = true
       clearInterval(forgetting)
       prober?.close()
+      badRowReader?.close()
       await checker?.stop()
-      await drain()
+      await Promise.all([runner?.stop(), drain()])
       await sealer.close()
       await database.close()
     },
@@ -308,6 +351,8 @@ async function forget(database: PenstockDatabase): Promise<void> {
   const now = new Date().toISOString()
   while ((await database.write('forgetOldKeys', { now }, 'maintenance')) > 0) {}
   while ((await database.write('forgetOldSessions', { now }, 'maintenance')) > 0) {}
+  while ((await database.write('forgetOldThroughput', { now }, 'maintenance')) > 0) {}
+  await database.write('forgetRunners', { now }, 'maintenance')
 }
 
 async function openDatabase(

@@ -101,3 +101,23 @@ describe('what sources may do and trust', () => {
     assert.throws(() => read({ PENSTOCK_ALLOW_PLAINTEXT: 'yes' }), /PENSTOCK_ALLOW_PLAINTEXT must be true or false/)
   })
 })
+
+describe('the engine of the try-it mode', () => {
+  it('is an address with a user and a password', () => {
+    const { tryEngine } = read({ PENSTOCK_TRY_ENGINE: 'http://ada:p%40ss@10.0.0.7:8123' })
+    assert.equal(tryEngine?.url, 'http://10.0.0.7:8123')
+    assert.equal(tryEngine?.username, 'ada')
+    assert.equal(tryEngine?.password.reveal(), 'p@ss')
+    assert.equal(read({ PENSTOCK_TRY_ENGINE: 'https://clickhouse.example' }).tryEngine?.username, 'default')
+    assert.equal(read({}).tryEngine, undefined)
+  })
+
+  it('is refused without a word of its password', () => {
+    for (const given of ['ada:hush@10.0.0.7', 'ftp://ada:hush@10.0.0.7', 'http://ada:hush@10.0.0.7/path']) {
+      assert.throws(
+        () => read({ PENSTOCK_TRY_ENGINE: given }),
+        ({ message }: Error) => /^PENSTOCK_TRY_ENGINE must be/.test(message) && !message.includes('hush'),
+      )
+    }
+  })
+})

@@ -10,6 +10,10 @@ import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
 import type { SourceContext } from './sources/source.ts'
 
+/** A process that does one thing needs others on the same PostgreSQL for the rest. */
+export const roles = ['all', 'api', 'runner'] as const
+export type Role = (typeof roles)[number]
+
 export interface Config {
   host: string
   port: number
@@ -32,10 +36,14 @@ export interface Config {
   caCertificates: string | undefined
   /** Where services of the cloud are, in place of their public addresses. */
   awsEndpoints: SourceContext['awsEndpoints']
+  /** What this process does: serve the API, run pipes, or both. */
+  role: Role
   /** The engines of services are asked periodically whether they run. */
   serviceChecks: boolean
   /** The OpenID provider that people may sign in with; `operations.oidc` tells the console of it. */
   oidc: OidcSettings | undefined
+  /** The engine that the sample service of the try-it mode stands for; undefined: a ClickHouse on this machine. */
+  tryEngine: { url: string; username: string; password: Secret } | undefined
   operations: OperationSettings
 }
 
@@ -52,6 +60,7 @@ const names = [
   'PENSTOCK_ALLOW_PLAINTEXT',
   'PENSTOCK_CA_CERTIFICATES',
   'PENSTOCK_AWS_ENDPOINTS',
+  'PENSTOCK_TRY_ENGINE',
   'PENSTOCK_PUBLIC_URL',
   'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
   'PENSTOCK_OIDC_ISSUER',
@@ -147,8 +156,10 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     allowPlaintext: allowPlaintext === 'true',
     caCertificates: readCertificates(read('PENSTOCK_CA_CERTIFICATES')),
     awsEndpoints: awsEndpoints!,
+    role: 'all',
     serviceChecks: true,
     oidc,
+    tryEngine: readTryEngine(read('PENSTOCK_TRY_ENGINE')),
     operations: {
       publicUrl: publicUrl!,
       privateEndpointServices: services!,
@@ -218,6 +229,19 @@ function readCertificates(file: string | undefined): string | undefined {
     // Told below.
   }
   throw new StartError(`PENSTOCK_CA_CERTIFICATES=${file} must have certificates as PEM, and has none that can be read.`)
+}
+
+function readTryEngine(text: string | undefined): Config['tryEngine'] {
+  if (text === undefined) return undefined
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    // Without the value, which has a password in it.
+    throw new StartError(
+      'PENSTOCK_TRY_ENGINE must be the address of a ClickHouse, such as http://user:password@host:8123.',
+    )
+  }
+  const username = decodeURIComponent(url.username) || 'default'
+  return { url: url.origin, username, password: new Secret(decodeURIComponent(url.password)) }
 }
 
 /** `service=http://host:port`; undefined when something does not fit. */

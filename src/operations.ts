@@ -33,6 +33,9 @@ import { updatePipeState } from './pipes/update-pipe-state.ts'
 import { createPrivateEndpoint } from './private-endpoints/create-private-endpoint.ts'
 import { deletePrivateEndpoint } from './private-endpoints/delete-private-endpoint.ts'
 import { listPrivateEndpoints } from './private-endpoints/list-private-endpoints.ts'
+import { getPipeMetrics } from './progress/get-pipe-metrics.ts'
+import { listPipeErrors } from './progress/list-pipe-errors.ts'
+import { replayPipeErrors } from './progress/replay-pipe-errors.ts'
 import { getOrganizationPrometheus } from './prometheus/get-organization-prometheus.ts'
 import { getServicePrometheus } from './prometheus/get-service-prometheus.ts'
 import { createService } from './services/create-service.ts'
@@ -81,6 +84,9 @@ export const operations: AnyOperation[] = [
   updatePipeSettings,
   updatePipeScaling,
   updatePipeState,
+  getPipeMetrics,
+  listPipeErrors,
+  replayPipeErrors,
   discoverSchema,
   getOrganizationPrometheus,
   getServicePrometheus,

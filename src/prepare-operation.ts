@@ -1,4 +1,6 @@
 // What an operation does before its transaction: on the main thread, with a reader, and with the time to wait for a network.
+
+import type { ReadBadRows } from './engine/read-bad-rows.ts'
 import { readBody, requireVersion, type Surroundings } from './execute-operation.ts'
 import type { OperationAnswer, OperationRequest } from './http/operation.ts'
 import { hasRecord } from './idempotency/store.ts'
@@ -15,7 +17,7 @@ const maxAttempts = 3
 export async function prepareAndExecute(
   surroundings: Surroundings,
   request: OperationRequest,
-  makeProbe: () => Promise<Probe>,
+  { makeProbe, readBadRows }: { makeProbe: () => Promise<Probe>; readBadRows: ReadBadRows },
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
 ): Promise<OperationAnswer> {
   const operation = byId.get(request.operationId)!
@@ -36,6 +38,7 @@ export async function prepareAndExecute(
       probe ??= await makeProbe()
       return probe(probed)
     },
+    readBadRows,
   }
   for (let attempt = 1; ; attempt++) {
     const { body, echoed } = await readBody(surroundings, operation, request)

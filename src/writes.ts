@@ -9,6 +9,7 @@ import { forgetOldKeys } from './idempotency/store.ts'
 import { addOrganization, initialize } from './installation/initialize.ts'
 import { createSample } from './installation/sample.ts'
 import { noteKeyUse } from './keys/key-use.ts'
+import { progressWrites } from './progress/writes.ts'
 import { claimServiceChecks, recordServiceCheck, type ServiceCheckRecord, type ServiceClaim } from './services/store.ts'
 import { createSignInLink } from './sessions/open-session.ts'
 import { forgetOldSessions, type SessionUse, setSessionUsedAt } from './sessions/store.ts'
@@ -28,6 +29,7 @@ export function makeWrites(settings: OperationSettings) {
     noteKeyUse,
     claimServiceChecks: ({ sql }: WriteContext, claim: ServiceClaim) => claimServiceChecks(sql, claim),
     recordServiceCheck: ({ sql }: WriteContext, record: ServiceCheckRecord) => recordServiceCheck(sql, record),
+    ...progressWrites,
     sealActivities,
     initialize,
     addOrganization,

@@ -22,6 +22,7 @@ const nouns = [
   'organizations',
   'pipes',
   'private-endpoints',
+  'progress',
   'prometheus',
   'services',
   'sessions',
@@ -31,7 +32,7 @@ const nouns = [
 const allowed: Record<string, string[]> = {
   lib: [],
   database: ['lib'],
-  http: ['lib', 'database (types)', 'sources (types)'],
+  http: ['lib', 'database (types)', 'engine (types)', 'sources (types)'],
   ...Object.fromEntries(
     nouns.map((noun) => [
       noun,
@@ -39,7 +40,9 @@ const allowed: Record<string, string[]> = {
     ]),
   ),
   services: ['lib', 'database', 'http/operation.ts', 'engine', ...nouns],
+  progress: ['lib', 'database', 'http/operation.ts', 'sources (types)', 'runner (types)', 'engine (types)', ...nouns],
   engine: ['lib'],
+  runner: ['lib', 'database', 'engine', 'sources', 'pipes', 'progress', 'services'],
   sources: ['lib', 'pipes (types)'],
   client: [],
   cli: [
@@ -55,14 +58,18 @@ const allowed: Record<string, string[]> = {
   ],
 }
 
-function importsOf(file: string): { path: string; isType: boolean }[] {
+function importsOf(file: string): { path: string; isType: boolean; isLazy: boolean }[] {
   const text = readFileSync(join(root, file), 'utf8')
   // Without a quote in between: a match that went on into the next statement would take its type for the first one's.
   const found = text.matchAll(/^(?:import|export)\s(type\s)?[^'"`;]*?from\s'([^']+)'|import\('([^']+)'\)/gm)
   return [...found]
-    .map((match) => ({ from: match[2] ?? match[3]!, isType: match[1] !== undefined }))
+    .map((match) => ({
+      from: match[2] ?? match[3]!,
+      isType: match[1] !== undefined,
+      isLazy: match[2] === undefined,
+    }))
     .filter(({ from }) => from.startsWith('.'))
-    .map(({ from, isType }) => ({ path: normalize(join(dirname(file), from)), isType }))
+    .map(({ from, ...how }) => ({ path: normalize(join(dirname(file), from)), ...how }))
 }
 
 const folderOf = (file: string): string => file.split('/')[1]!
@@ -124,6 +131,18 @@ describe('architecture', () => {
     )
     assert.deepEqual(
       commands.filter((file) => /^src\/(?:app|writer|http\/server)\.ts$/.test(file)),
+      [],
+    )
+  })
+
+  it('an idle server loads nothing of what runs pipes', () => {
+    const loaded = new Set(['src/cli/start.ts', 'src/writer.ts'])
+    for (const file of loaded) {
+      for (const { path, isType, isLazy } of importsOf(file)) if (!isType && !isLazy) loaded.add(path)
+    }
+    assert.ok(loaded.has('src/app.ts') && loaded.has('src/lazy-runner.ts'))
+    assert.deepEqual(
+      [...loaded].filter((file) => ['runner', 'sources', 'engine'].includes(folderOf(file))),
       [],
     )
   })

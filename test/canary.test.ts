@@ -444,6 +444,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await send('GET', nowhere, {}, ownAnswers)).status, 404)
     })
 
+    it('S4 asks an engine for refused rows with the password of the service', async () => {
+      const pipeId = app.sample.pipeIds.kafka
+      await app.query(`INSERT INTO pipe_figures (pipe_id, rows_refused) VALUES ('${pipeId}', 1)`)
+      const read = (id: string) => operations.find((operation) => operation.id === id)!
+      const failed = await send('GET', pathOf(read('listPipeErrors'), { ...ids, pipeId }))
+      assert.equal(failed.status, 503, failed.text)
+      assert.equal((await send('GET', pathOf(read('getPipeMetrics'), { ...ids, pipeId }))).status, 200)
+    })
+
     it('S4 tells nothing when its own store is damaged', async () => {
       const { pipeIds } = app.sample
       const [stored] = await app.query<{ secrets: string }>(`SELECT secrets FROM pipes WHERE id = '${pipeIds.kafka}'`)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -122,6 +123,29 @@ describe('the commands', () => {
       assert.equal(await end(second.child), 0)
     })
 
+    it('serves files of orders as object storage, and is not ended by what is no request for one', async () => {
+      const data = join(folder, 'files')
+      const { child, printed } = await start('try', { PENSTOCK_DATA: data })
+      assert.match(printed, /orders from files/)
+      const files = /^FILES_URL=(http:\/\/127\.0\.0\.1:\d+)\/files\/orders\/\*\.json$/m.exec(
+        readFileSync(join(data, 'sample.env'), 'utf8'),
+      )![1]!
+      const listed = await (await fetch(`${files}/files?list-type=2&prefix=orders/`)).text()
+      const key = /<Key>([^<]+)<\/Key>/.exec(listed)![1]!
+      const [order] = (await (await fetch(`${files}/files/${key}`)).text()).split('\n')
+      assert.deepEqual(Object.keys(JSON.parse(order!)), ['order_id', 'ordered_at', 'product', 'country', 'amount'])
+      assert.equal((await fetch(`${files}/files/orders/../../master-keys.json`)).status, 403)
+      assert.equal((await fetch(`${files}/files/orders/%2e%2e%2fsample.env`)).status, 404)
+      assert.equal((await fetch(`${files}/files/${key}`, { method: 'DELETE' })).status, 403)
+      const { status } = await new Promise<{ status: number | undefined }>((resolve, reject) => {
+        request(files, { path: '//' }, (answer) => resolve({ status: answer.resume().statusCode }))
+          .on('error', reject)
+          .end()
+      })
+      assert.equal(status, 400)
+      assert.equal(await end(child), 0)
+    })
+
     it('keeps the keys of the sample when it cannot listen', async () => {
       const data = join(folder, 'taken')
       const other = createServer().listen(0, '127.0.0.1')
@@ -134,6 +158,12 @@ describe('the commands', () => {
   })
 
   describe('init and start', () => {
+    it('refuse a role that is none, and one that cannot be alone with SQLite', async () => {
+      const settings = { PENSTOCK_DATA: join(folder, 'roles') }
+      await refuses(['start', '--role', 'worker'], settings, /^--role must be one of all, api, runner, not "worker"/)
+      await refuses(['start', '--role', 'runner'], settings, /^--role runner needs PostgreSQL \(DATABASE_URL\)/)
+    })
+
     it('set up once, then run', async () => {
       const data = join(folder, 'real')
       await refuses(['start'], { PENSTOCK_DATA: data }, /^This Penstock has not been set up yet/)

@@ -123,8 +123,10 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     allowPlaintext: true,
     caCertificates: undefined,
     awsEndpoints: {},
+    role: 'api',
     serviceChecks: false,
     oidc: undefined,
+    tryEngine: undefined,
     operations: {
       publicUrl: 'https://penstock.example.com',
       privateEndpointServices: {

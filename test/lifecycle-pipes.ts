@@ -81,6 +81,22 @@ function stateAfter(thing: PipeThing, pipeCommand: string): string | undefined {
   return ['Provisioning', 'Setup', 'Snapshot', 'Resync'].includes(state) ? state : 'Resync'
 }
 
+/** Of a pipe that nothing runs; what it is doing is told in words. */
+function metricsOf({ shown: { state }, replayRequestedAt }: PipeThing, { doing }: Json): Json {
+  assert.match(doing, /^[A-Z].*\.$/)
+  const counted = ['rowsRead', 'bytesRead', 'rowsWritten', 'bytesWritten', 'rowsRefused', 'inserts', 'retries']
+  const unknown = ['stateReason', 'delivery', 'deliveryReason', 'lag', 'lastInsertAt', 'lastError', 'lastErrorAt']
+  return {
+    state,
+    doing,
+    replayRequestedAt,
+    ...Object.fromEntries(counted.map((name) => [name, 0])),
+    ...Object.fromEntries(unknown.map((name) => [name, null])),
+    workers: [],
+    throughput: [],
+  }
+}
+
 const settingsPatch = fc.record(
   {
     streaming_max_insert_wait_ms: fc.constantFrom(500, 5_000, null),
@@ -141,6 +157,7 @@ export const pipeRows: Row[] = [
                 }),
                 kind,
                 serviceId: service.id,
+                replayRequestedAt: null,
               }
               model.pipes.push(thing)
               target.id = id
@@ -185,6 +202,37 @@ export const pipeRows: Row[] = [
     }
     assert.deepEqual(response.body.result, thing.shown.settings)
     checkTag(pipes, thing, response.headers.etag)
+  }),
+  read('getPipeMetrics', place, async (model, real, at, key) => {
+    const thing = pipeAt(model, at)
+    const { status, body } = await ask(real, operationOf('getPipeMetrics'), pipes.ids(thing), { key })
+    if (thing.gone) assert.deepEqual([status, body.code], [404, 'not_found'])
+    else assert.deepEqual(body.result, metricsOf(thing, body.result))
+  }),
+  read('listPipeErrors', place, async (model, real, at, key) => {
+    const thing = pipeAt(model, at)
+    const { status, body } = await ask(real, operationOf('listPipeErrors'), pipes.ids(thing), { key })
+    if (thing.gone) assert.deepEqual([status, body.code], [404, 'not_found'])
+    else assert.deepEqual(body.result, [])
+  }),
+  change('replayPipeErrors', fc.record({ at: place }), (model, { at }) => {
+    const thing = pipeAt(model, at)
+    return {
+      ids: pipes.ids(thing),
+      in: thing,
+      decide: () => {
+        const isNews = thing.replayRequestedAt === null
+        const target = pipeTarget(thing)
+        return {
+          status: 200,
+          result: (answered, span) => {
+            if (isNews) thing.replayRequestedAt = momentIn(answered.replayRequestedAt, span)
+            return metricsOf(thing, answered)
+          },
+          ...(isNews ? { activity: { type: 'pipe_errors_replayed', target } } : {}),
+        }
+      },
+    }
   }),
   read(
     'discoverSchema',

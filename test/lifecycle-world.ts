@@ -62,6 +62,8 @@ export interface ServiceThing extends Thing {
 export interface PipeThing extends Thing {
   kind: string
   serviceId: string
+  /** Since when its refused rows wait to be tried again. */
+  replayRequestedAt: string | null
 }
 
 export interface Model extends Memory {
@@ -219,7 +221,7 @@ export function pick<Kind extends Thing>(things: Kind[], { at, gone }: Place): K
 
 /** Something that has the id of nothing. */
 export const nothing = (): Thing => ({ id: newId(), gone: true, version: 0, tags: new Map(), shown: {} })
-export const noPipe = (): PipeThing => ({ ...nothing(), kind: 'kafka', serviceId: newId() })
+export const noPipe = (): PipeThing => ({ ...nothing(), kind: 'kafka', serviceId: newId(), replayRequestedAt: null })
 
 interface By {
   /** Negative: the first key. */

@@ -710,6 +710,90 @@ export const mutants: Mutant[] = [
     replace: 'to: to ?? pageOfConsole(to),',
     tests: ['src/accounts/oidc.test.ts'],
   },
+  {
+    name: 'replay-recorded-again',
+    file: 'src/progress/replay-pipe-errors.ts',
+    find: 'if (isNews) record(',
+    replace: 'record(',
+    tests: ['src/progress/replay-pipe-errors.test.ts', 'test/lifecycle.test.ts'],
+  },
+  {
+    name: 'engine-words-told',
+    file: 'src/engine/read-bad-rows.ts',
+    find: 'away(error.message)',
+    replace: 'away(error.detail)',
+    tests: ['src/progress/list-pipe-errors.test.ts'],
+  },
+  {
+    name: 'ended-workers-shown',
+    file: 'src/progress/figures/store.ts',
+    find: ' AND workers.expires_at > :now',
+    replace: " AND :now <> ''",
+    tests: ['src/progress/get-pipe-metrics.test.ts'],
+  },
+  {
+    name: 'checkpoint-after',
+    file: 'src/runner/dispatch.ts',
+    find: '        await begun\n',
+    replace: '        begun.catch(() => undefined)\n',
+    tests: ['src/runner/exactly-once.test.ts'],
+  },
+  {
+    name: 'no-until',
+    file: 'src/runner/stream-worker.ts',
+    find: 'await withReader(session, from, { until }, async (reader) => {',
+    replace: 'await withReader(session, from, until ? {} : {}, async (reader) => {',
+    tests: ['src/runner/exactly-once.test.ts'],
+  },
+  {
+    name: 'refused-not-recorded',
+    file: 'src/runner/deliver.ts',
+    find: '    await store.refuse(id, refused)\n',
+    replace: '    void store\n',
+    tests: ['src/runner/exactly-once.test.ts'],
+  },
+  {
+    name: 'no-epoch-check',
+    file: 'src/progress/store.ts',
+    find: "'SELECT slots FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch'",
+    replace: "'SELECT slots FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch <= :epoch + 1000'",
+    tests: ['src/progress/store.test.ts', 'src/runner/runner.test.ts'],
+  },
+  {
+    name: 'plain-insert-body',
+    file: 'src/engine/compressed.ts',
+    find: `export const contentEncoding = 'gzip'
+
+function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Readable {
+  if (packing === 'stored') return Readable.from(storeInGzip(plain), { objectMode: false })`,
+    replace: `export const contentEncoding = 'identity'
+
+function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Readable {
+  void storeInGzip
+  if (packing === 'stored') return asStream(plain)`,
+    tests: ['src/engine/client.test.ts'],
+  },
+  {
+    name: 'no-token',
+    file: 'src/engine/sink.ts',
+    find: '{ insert_deduplication_token: insert.token }',
+    replace: '{ insert_deduplication_token: crypto.randomUUID() }',
+    tests: ['src/engine/sink.test.ts', 'src/runner/end-to-end.test.ts'],
+  },
+  {
+    name: 'marker-not-asked',
+    file: 'src/engine/marked-insert.ts',
+    find: 'if (insert.isRepeat) await moveMissing(parts, insert, staged, signal)',
+    replace: 'if (insert.isRepeat && signal === undefined) await moveMissing(parts, insert, staged, signal)',
+    tests: ['src/engine/sink.test.ts', 'src/runner/end-to-end.test.ts'],
+  },
+  {
+    name: 'no-fence',
+    file: 'src/engine/marked-insert.ts',
+    find: 'if (insert.isRepeat) await fence(parts, insert.token, signal)',
+    replace: 'if (insert.isRepeat && signal === undefined) await fence(parts, insert.token, signal)',
+    tests: ['src/engine/sink.test.ts'],
+  },
 ]
 
 /** The text of the file with the mutant in it. Throws when the code has moved on and the mutant would not be one. */

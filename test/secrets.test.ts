@@ -207,8 +207,10 @@ describe('S9 a new master key', () => {
       allowPlaintext: false,
       caCertificates: undefined,
       awsEndpoints: {},
+      role: 'api',
       serviceChecks: false,
       oidc: undefined,
+      tryEngine: undefined,
       operations: { publicUrl: 'https://penstock.example.com', privateEndpointServices: {} },
     }
     let app: App | undefined

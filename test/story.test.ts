@@ -234,6 +234,11 @@ onBothDatabases('story', (app) => {
     assert.ok(figures.text.includes(pipes.kafka.id))
     await expect(200, 'GET', `${o}/prometheus`)
 
+    const watched = `${s}/pipes/${pipes.kafka.id}`
+    assert.equal((await ask('GET', `${watched}/metrics`)).rowsRead, 0)
+    assert.deepEqual(await ask('GET', `${watched}/errors`), [])
+    assert.notEqual((await ask('POST', `${watched}/errorReplay`)).replayRequestedAt, null)
+
     // Everything was recorded, the newest first.
     const activities: Json[] = await ask('GET', `${o}/activities?limit=1000`)
     const types = activities.map(({ type }) => type).toReversed()

@@ -7,6 +7,7 @@ import type { LinkOptions } from './link.ts'
 import type { LoginOptions } from './login.ts'
 import { orExplain } from './or-explain.ts'
 import type { OrganizationOptions } from './organization.ts'
+import type { StartOptions } from './start.ts'
 
 const usageExit = 2
 
@@ -16,7 +17,8 @@ export async function runProgram(): Promise<void> {
   program
     .command('start')
     .description('run Penstock (settings come from the environment, see docs/operating.md)')
-    .action(() => orExplain(async () => (await import('./start.ts')).start()))
+    .option('--role <role>', 'what this process does: all (unless told), api or runner')
+    .action((options: StartOptions) => orExplain(async () => (await import('./start.ts')).start(options)))
   program
     .command('init')
     .description('set up a new Penstock: the first organization, its admin and an admin key')

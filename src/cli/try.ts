@@ -1,21 +1,25 @@
 // The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { writePrivateFile } from '../installation/master-keys.ts'
-import { type Sample, sampleAdminEmail } from '../installation/sample.ts'
+import { type Sample, type SampleInput, sampleAdminEmail } from '../installation/sample.ts'
 import { signInLink } from '../sessions/session.ts'
 import { makeSignInToken } from './new-organization.ts'
 import { open, serve } from './serve.ts'
+import { serveTryFiles } from './try-files.ts'
 
 export async function tryIt(): Promise<void> {
   // The engine to try it with runs on the same machine.
   const config = { ...readConfig(process.env, { logLevel: 'warn' }), allowLoopback: true, allowPlaintext: true }
   const serving = await open(config, { mayCreateKeys: true })
-  const sample = serving.app.isNew ? await serving.app.database.write('createSample', {}, 'initialize') : undefined
   const file = join(config.dataFolder, 'sample.env')
+  const port = serving.app.isNew ? 0 : filesPort(file)
+  const filesUrl = port === undefined ? undefined : await serveTryFiles(join(config.dataFolder, 'sample-files'), port)
+  const input = { ...(filesUrl === undefined ? {} : { filesUrl }), ...tryEngine(config.tryEngine) }
+  const sample = serving.app.isNew ? await serving.app.database.write('createSample', input, 'initialize') : undefined
   // Before anything can fail: nobody else has the secrets.
-  if (sample) writePrivateFile(file, sampleEnvironment('', sample), 'replace')
+  if (sample) writePrivateFile(file, sampleEnvironment('', sample, filesUrl), 'replace')
   const url = await serve(serving)
   if (existsSync(file)) {
     writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'replace')
@@ -30,10 +34,20 @@ export async function tryIt(): Promise<void> {
   const opening = token
     ? `Open the console: ${signInLink(publicUrl, token)}   (works once)`
     : `The console is at ${publicUrl}/console`
-  console.log(welcome(url, shellPath(file), Boolean(sample), opening))
+  console.log(welcome(url, shellPath(file), Boolean(sample), opening, aboutFiles(port, filesUrl)))
 }
 
-function sampleEnvironment(url: string, sample: Sample): string {
+/** Where the files were served before: the pipe looks for them there. Undefined when there is no such pipe. */
+function filesPort(file: string): number | undefined {
+  const url = existsSync(file) ? /^FILES_URL=(\S+)$/m.exec(readFileSync(file, 'utf8'))?.[1] : undefined
+  return url === undefined ? undefined : Number(new URL(url).port)
+}
+
+function tryEngine(engine: Config['tryEngine']): Pick<SampleInput, 'engine'> {
+  return engine ? { engine: { ...engine, password: engine.password.reveal() } } : {}
+}
+
+function sampleEnvironment(url: string, sample: Sample, filesUrl: string | undefined): string {
   const values = {
     BASE_URL: url,
     KEY_ID: sample.keyId,
@@ -48,6 +62,7 @@ function sampleEnvironment(url: string, sample: Sample): string {
     KINESIS_PIPE_ID: sample.pipeIds.kinesis,
     OBJECT_STORAGE_PIPE_ID: sample.pipeIds.objectStorage,
     POSTGRES_PIPE_ID: sample.pipeIds.postgres,
+    ...(sample.runningPipeId === undefined ? {} : { RUNNING_PIPE_ID: sample.runningPipeId, FILES_URL: filesUrl }),
   }
   return `${Object.entries(values)
     .map(([name, value]) => `${name}=${value}`)
@@ -61,7 +76,7 @@ function shellPath(file: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
-function welcome(url: string, file: string, isFirst: boolean, opening: string): string {
+function welcome(url: string, file: string, isFirst: boolean, opening: string, files: string): string {
   const call = (method: string, path: string, body: string): string =>
     `  (. ${file}; curl -sS -u "$KEY_ID:$KEY_SECRET" -X ${method} \\\n` +
     `    "$BASE_URL/v1/organizations/$ORGANIZATION_ID/${path}" \\\n` +
@@ -72,7 +87,7 @@ ${opening}
 Penstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C
 ${isFirst ? 'A sample organization was made; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
 ${loopbackNotice}
-
+${files}
 Change the role of a member:
 ${call('PATCH', 'members/$USER_ID', '{"role": "admin"}')}
 
@@ -88,6 +103,17 @@ function plainWelcome(url: string): string {
   return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe store has data already; no sample was made.\n${loopbackNotice}\n`
 }
 
-const loopbackNotice =
-  'This mode lets Penstock connect to programs on this machine (PENSTOCK_ALLOW_LOOPBACK=true): a ClickHouse at ' +
-  '127.0.0.1:8123 makes the sample service "running".'
+const loopbackNotice = 'This mode lets Penstock connect to programs on this machine (PENSTOCK_ALLOW_LOOPBACK=true).'
+
+/** Nothing when there is no pipe that loads files. */
+function aboutFiles(port: number | undefined, filesUrl: string | undefined): string {
+  if (port === undefined) return ''
+  if (filesUrl === undefined) {
+    return `\nPort ${port} is taken by another program: the pipe "orders from files" has nothing to load until it is free again.\n`
+  }
+  return `
+The pipe "orders from files" loads a small file every two seconds into the table "orders" of the sample service: the ClickHouse at
+127.0.0.1:8123, or the one of PENSTOCK_TRY_ENGINE=http://user:password@host:port when the sample was made.
+No ClickHouse there? "npm run engine" in a second terminal starts one from npm, to try with.
+`
+}

@@ -23,6 +23,7 @@ import type {
   GetMemberParams,
   GetOrganizationParams,
   GetOrganizationPrometheusParams,
+  GetPipeMetricsParams,
   GetPipeParams,
   GetPipeSettingsParams,
   GetPrivateEndpointConfigParams,
@@ -41,6 +42,7 @@ import type {
   ListKeysParams,
   ListMembersParams,
   ListOrganizationsParams,
+  ListPipeErrorsParams,
   ListPipesParams,
   ListPrivateEndpointsParams,
   ListServicesParams,
@@ -49,7 +51,9 @@ import type {
   Organization,
   OrganizationPatch,
   Pipe,
+  PipeBadRow,
   PipeCreate,
+  PipeMetrics,
   PipePatch,
   PipeScalingPatch,
   PipeSettings,
@@ -58,6 +62,7 @@ import type {
   PrivateEndpoint,
   PrivateEndpointConfig,
   PrivateEndpointCreate,
+  ReplayPipeErrorsParams,
   RotateKeyParams,
   SchemaDiscovery,
   SchemaDiscoveryRequest,
@@ -288,6 +293,21 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/state' }, params, body, options)
   }
 
+  /** Get data pipe metrics (beta). What the pipe is doing now, why it has its state, how much it has moved since it was created and by the minute of the last hour, how much waits in the source, and whether rows can be there twice after a failure. */
+  getPipeMetrics(params: GetPipeMetricsParams, options?: CallOptions): Promise<Answer<PipeMetrics>> {
+    return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/metrics' }, params, undefined, options)
+  }
+
+  /** List refused rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there. Takes at most 10 seconds. */
+  listPipeErrors(params: ListPipeErrorsParams, options?: CallOptions): Promise<Answer<PipeBadRow[]>> {
+    return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors' }, params, undefined, options)
+  }
+
+  /** Try refused rows again (beta). Has the rows that the engine refused sent once more, those that are kept: after the table, the columns or the mappings were mended. The engine takes each of them once. What it refuses again stays, with the newer reason. The request is kept until it is done; a pipe that does not run does it when it is next started. Asking again meanwhile changes nothing. */
+  replayPipeErrors(params: ReplayPipeErrorsParams, options?: WriteOptions): Promise<Answer<PipeMetrics>> {
+    return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errorReplay' }, params, undefined, options)
+  }
+
   /**
    * Discover schema of source (beta). Connects to a source, reads a sample and tells what is in it: fields with a type of the engine that holds them, and the first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there are.
    *
@@ -297,12 +317,12 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery' }, params, body, options)
   }
 
-  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, its members by role and its API keys. At most the 1000 newest services. */
+  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, what each pipe has moved, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
   getOrganizationPrometheus(params: GetOrganizationPrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/prometheus', text: true }, params, undefined, options)
   }
 
-  /** Get service metrics. Figures of one service for a Prometheus server: whether its engine answers, and the state of each pipe, at most the 1000 newest. */
+  /** Get service metrics. Figures of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it has moved; at most the 1000 newest pipes. */
   getServicePrometheus(params: GetServicePrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/prometheus', text: true }, params, undefined, options)
   }

@@ -603,7 +603,7 @@ export type PipeSettings = {
   object_storage_max_insert_bytes: number
   /** Time between two looks for new files. */
   object_storage_polling_interval_ms: number
-  /** Let all replicas of the engine read. */
+  /** Share the files out over all replicas of the pipe; otherwise one loads them all. */
   object_storage_use_cluster_function: boolean
   /** Longest wait before what has been read is inserted. */
   streaming_max_insert_wait_ms: number
@@ -986,7 +986,7 @@ export type PipeSettingsCreate = {
   object_storage_max_insert_bytes?: number
   /** Time between two looks for new files. */
   object_storage_polling_interval_ms?: number
-  /** Let all replicas of the engine read. */
+  /** Share the files out over all replicas of the pipe; otherwise one loads them all. */
   object_storage_use_cluster_function?: boolean
   /** Longest wait before what has been read is inserted. */
   streaming_max_insert_wait_ms?: number
@@ -1210,6 +1210,114 @@ export type PipeStatePatch = {
   command: 'start' | 'stop' | 'resync'
 }
 
+export type GetPipeMetricsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
+export type PipeThroughput = {
+  /** Where the minute begins. */
+  minute: string
+  /** Records and rows of files that were read. */
+  rowsRead: number
+  /** As they lie in the source. */
+  bytesRead: number
+  /** Rows that the engine took. */
+  rowsWritten: number
+  /** Rows that the engine did not take. */
+  rowsRefused: number
+}
+
+export type PipeMetrics = {
+  /** What the pipe is doing now. Changed by commands and by events, not by an update. */
+  state: 
+    | 'Provisioning'
+    | 'Setup'
+    | 'Snapshot'
+    | 'Running'
+    | 'Modifying'
+    | 'Resync'
+    | 'Stopping'
+    | 'Stopped'
+    | 'Pausing'
+    | 'Paused'
+    | 'Completed'
+    | 'Degraded'
+    | 'Failed'
+    | 'InternalError'
+  stateReason: string | null
+  /** What the pipe is doing now, in words. */
+  doing: string
+  delivery: 'exactly_once' | 'at_least_once' | null
+  deliveryReason: string | null
+  /** Records and rows of files that were read since the pipe was created. */
+  rowsRead: number
+  /** As they lie in the source. */
+  bytesRead: number
+  /** Rows that the engine took. */
+  rowsWritten: number
+  /** What was sent to the engine. */
+  bytesWritten: number
+  /** Rows that the engine did not take, kept in the table of errors. */
+  rowsRefused: number
+  /** Batches that the engine took. */
+  inserts: number
+  /** Attempts that failed and were repeated. */
+  retries: number
+  lag: number | null
+  lastInsertAt: string | null
+  lastError: string | null
+  lastErrorAt: string | null
+  replayRequestedAt: string | null
+  /** The workers that run now, at most `scaling.replicas`. */
+  workers: {
+    slot: number
+    doing: string
+    lag: number | null
+  }[]
+  /** By the minute, the last hour, the oldest first. */
+  throughput: PipeThroughput[]
+}
+
+export type ListPipeErrorsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+  /** Most rows in the answer. */
+  limit?: number | undefined
+}
+
+export type PipeBadRow = {
+  id: string
+  /** When it was refused. */
+  at: string
+  partition: string
+  /** Where it stands in the source. */
+  position: string
+  /** What is wrong with it, in the words of the engine. */
+  reason: string
+  /** The row as it came; its first 10,000 characters. */
+  raw: string
+  /** Whether the row goes on after that. */
+  isCut: boolean
+}
+
+export type ReplayPipeErrorsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+}
+
 export type DiscoverSchemaParams = {
   /** The organization of the API key. */
   organizationId: string
@@ -1335,6 +1443,7 @@ export type ProblemCode =
   | 'source_not_validated'
   | 'pipe_already_running'
   | 'pipe_cannot_resync'
+  | 'engine_refuses'
   | 'unusual_endpoint_id'
   | 'unauthorized'
   | 'sign_in_failed'
@@ -1364,4 +1473,5 @@ export type ProblemCode =
   | 'too_many_requests'
   | 'too_many_failed_authentications'
   | 'internal'
+  | 'engine_unavailable'
   | 'unavailable'

@@ -100,6 +100,10 @@ describe('the files of the console', () => {
     assert.equal(waiting.statusCode, 503)
     assert.equal(waiting.headers.refresh, '2')
     assert.match(waiting.body, /is being built/)
+    // A browser does not refresh an address with a fragment, such as that of a link to sign in.
+    const nonce = /<script nonce="([\w-]+)">setTimeout\(\(\) => location\.reload\(\), 2000\)</.exec(waiting.body)?.[1]
+    assert.ok(nonce)
+    assert.match(String(waiting.headers['content-security-policy']), new RegExp(`script-src 'nonce-${nonce}';`))
     finish()
     assert.equal((await server.inject('/console')).statusCode, 200)
   })

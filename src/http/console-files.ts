@@ -43,7 +43,7 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
     if (state === undefined) {
       const text = 'This takes some seconds, and only after an update. The page goes on by itself.'
       const waiting = reply.code(503).header('retry-after', '2').header('refresh', '2')
-      return sendPage(waiting, (nonce) => messagePage('The console is being built', text, nonce))
+      return sendPage(waiting, (nonce) => messagePage('The console is being built', text, nonce, reloading), true)
     }
     const page =
       state === 'built' ? await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined) : undefined
@@ -95,9 +95,16 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
   }
 }
 
-/** Scripts only from ourselves and none within a page; the nonce is for style elements that the components add. */
-function sendPage(reply: FastifyReply, page: (nonce: string) => string): FastifyReply {
+/** The address of a link to sign in has a fragment, and with one a browser does not heed the header `Refresh`. */
+const reloading = 'setTimeout(() => location.reload(), 2000)'
+
+/**
+ * Scripts only from ourselves and none within a page, but for that of the page that waits; the nonce is for it, and for style
+ * elements that the components add.
+ */
+function sendPage(reply: FastifyReply, page: (nonce: string) => string, hasScript = false): FastifyReply {
   const nonce = randomBytes(16).toString('base64url')
+  const scripts = hasScript ? `'nonce-${nonce}'` : `'self'`
   return reply
     .header('content-type', 'text/html; charset=utf-8')
     .header('cache-control', 'no-store')
@@ -108,18 +115,19 @@ function sendPage(reply: FastifyReply, page: (nonce: string) => string): Fastify
     .header('permissions-policy', 'camera=(), geolocation=(), microphone=()')
     .header(
       'content-security-policy',
-      `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; connect-src 'self'; ` +
+      `default-src 'none'; script-src ${scripts}; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; connect-src 'self'; ` +
         `base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
     )
     .send(page(nonce))
 }
 
-function messagePage(title: string, text: string, nonce: string): string {
+function messagePage(title: string, text: string, nonce: string, script?: string): string {
   const style =
     'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1rem;color-scheme:light dark}'
   return (
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
     `<link rel="icon" href="/console/penstock.svg"><title>${title} · Penstock</title><style nonce="${nonce}">${style}</style></head>` +
-    `<body><main><h1>${title}</h1><p>${text}</p></main></body></html>`
+    `<body><main><h1>${title}</h1><p>${text}</p></main>` +
+    `${script === undefined ? '' : `<script nonce="${nonce}">${script}</script>`}</body></html>`
   )
 }

@@ -2,6 +2,7 @@
 // the list of operations: routes, validation, the response's allow-list, OpenAPI, permission tests.
 
 import type { Sql } from '../database/sql.ts'
+import type { ReadBadRows } from '../engine/read-bad-rows.ts'
 import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
@@ -61,6 +62,8 @@ export interface PrepareContext
   extends Pick<OperationContext, 'sql' | 'vault' | 'settings' | 'caller' | 'requireVersion'> {
   /** Connects to a source and reads a sample. Rejects with a Problem that says which step failed. */
   probe: Probe
+  /** Asks the engine of a service for the rows that it has refused. Rejects with a Problem. */
+  readBadRows: ReadBadRows
 }
 
 export interface Answer<Result> {

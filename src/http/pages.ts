@@ -7,6 +7,9 @@ import { refuseOtherMethods } from './methods.ts'
 export interface PageParts {
   /** The OpenAPI document; made when first asked for, because most processes never are. */
   document(): Promise<Record<string, unknown>>
+}
+
+export interface HealthParts {
   /** False while shutting down; rejects when the database does not answer. */
   ready(): Promise<boolean>
   metrics(): string
@@ -15,29 +18,41 @@ export interface PageParts {
 const contentSecurityPolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export function servePages(server: FastifyInstance, parts: PageParts): void {
-  const send = (reply: FastifyReply, contentType: string, body: string): FastifyReply =>
-    reply
-      .header('content-type', contentType)
-      .header('x-content-type-options', 'nosniff')
-      .header('referrer-policy', 'no-referrer')
-      .header('content-security-policy', contentSecurityPolicy)
-      .send(body)
-  /** Pages are for everyone and for load balancers: GET, HEAD, and nothing else. */
-  const page = (url: string, answer: (reply: FastifyReply) => FastifyReply | Promise<FastifyReply>): void => {
+const json = 'application/json; charset=utf-8'
+const html = 'text/html; charset=utf-8'
+
+function send(reply: FastifyReply, contentType: string, body: string): FastifyReply {
+  return reply
+    .header('content-type', contentType)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .header('content-security-policy', contentSecurityPolicy)
+    .send(body)
+}
+
+type Page = (url: string, answer: (reply: FastifyReply) => FastifyReply | Promise<FastifyReply>) => void
+
+/** Pages are for everyone and for load balancers: GET, HEAD, and nothing else. */
+function pagesOf(server: FastifyInstance): Page {
+  return (url, answer) => {
     server.route({ method: ['GET', 'HEAD'], url, handler: (_, reply) => answer(reply) })
     refuseOtherMethods(server, url, ['GET', 'HEAD'])
   }
-  const json = 'application/json; charset=utf-8'
-  const html = 'text/html; charset=utf-8'
+}
 
+/** What every process answers, whatever its role. */
+export function serveHealth(server: FastifyInstance, parts: HealthParts): void {
+  const page = pagesOf(server)
   page('/health', (reply) => send(reply, json, '{"status":"ok"}'))
   page('/ready', async (reply) => {
     if (await parts.ready().catch(() => false)) return send(reply, json, '{"status":"ready"}')
     return send(reply.code(503).header('retry-after', '1'), json, '{"status":"not ready"}')
   })
   page('/metrics', (reply) => send(reply, 'text/plain; version=0.0.4; charset=utf-8', parts.metrics()))
+}
 
+export function servePages(server: FastifyInstance, parts: PageParts): void {
+  const page = pagesOf(server)
   let documentText: string | undefined
   page('/v1', async (reply) => {
     documentText ??= JSON.stringify(await parts.document(), null, 2)

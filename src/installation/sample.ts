@@ -1,7 +1,8 @@
 // The organization that the try-it mode shows: two people, a service, and a stopped pipe of each kind with every field of its
-// shape filled in, so that every field can be seen and changed. The engine is looked for on this machine; all
-// other hosts end in `.example` and resolve to nothing.
+// shape filled in, so that every field can be seen and changed; and one that runs, when there is something to load. The engine
+// is looked for on this machine; all other hosts end in `.example` and resolve to nothing.
 import type { WriteContext } from '../database/database.ts'
+import type { Sql } from '../database/sql.ts'
 import { newKey } from '../keys/key.ts'
 import { insertKey } from '../keys/store.ts'
 import { newId } from '../lib/id.ts'
@@ -10,6 +11,7 @@ import { maskConnectionString } from '../pipes/object-storage-source.ts'
 import type { SourceKindName, StoredPipe } from '../pipes/pipe.ts'
 import { pipeExample } from '../pipes/pipe-example.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
+import { defaultScaling } from '../pipes/scaling.ts'
 import { insertPipe, sealSecrets } from '../pipes/store.ts'
 import { passwordPlace } from '../services/service.ts'
 import { insertService } from '../services/store.ts'
@@ -25,6 +27,15 @@ export interface Sample {
   developerKeyId: string
   developerKeySecret: string
   pipeIds: Record<SourceKindName, string>
+  /** Of the pipe that runs; only when there is something to load. */
+  runningPipeId?: string
+}
+
+export interface SampleInput {
+  /** Instead of a ClickHouse on this machine, as it comes. */
+  engine?: { url: string; username: string; password: string }
+  /** Where files of orders appear; a pipe is made that loads them. */
+  filesUrl?: string
 }
 
 export const sampleAdminEmail = 'ingrid.solheim@northwind.example'
@@ -32,7 +43,7 @@ export const sampleAdminEmail = 'ingrid.solheim@northwind.example'
 /** Returns undefined when the store is not empty. */
 export async function createSample(
   { sql, vault }: WriteContext,
-  _: Record<string, never>,
+  { engine = { url: 'http://127.0.0.1:8123', username: 'default', password: '' }, filesUrl }: SampleInput,
 ): Promise<Sample | undefined> {
   const first = await initialize(
     { sql, vault },
@@ -64,11 +75,10 @@ export async function createSample(
     name: 'analytics',
     provider: 'aws',
     region: 'us-east-1',
-    // A ClickHouse on this machine, as it comes: started beside the try-it mode, the service says that it runs.
     endpoint: {
-      url: 'http://127.0.0.1:8123',
-      username: 'default',
-      sealedPassword: vault.seal('', passwordPlace({ id: serviceId, organizationId })),
+      url: engine.url,
+      username: engine.username,
+      sealedPassword: vault.seal(engine.password, passwordPlace({ id: serviceId, organizationId })),
     },
     now,
   })
@@ -93,6 +103,8 @@ export async function createSample(
       updatedAt: now,
     })
   }
+  const place = { organizationId, serviceId }
+  const runningPipeId = filesUrl === undefined ? undefined : await insertRunningPipe(sql, place, filesUrl, now)
   return {
     organizationId,
     adminUserId: first.adminUserId,
@@ -103,7 +115,46 @@ export async function createSample(
     developerKeyId: developerKey.keyId,
     developerKeySecret: developerKey.secret.reveal(),
     pipeIds,
+    ...(runningPipeId === undefined ? {} : { runningPipeId }),
   }
+}
+
+/** Begins to load as soon as the engine of the service answers. */
+async function insertRunningPipe(
+  sql: Sql,
+  place: { organizationId: string; serviceId: string },
+  filesUrl: string,
+  now: string,
+): Promise<string> {
+  const id = newId()
+  await insertPipe(sql, {
+    ...place,
+    id,
+    kind: 'objectStorage',
+    name: 'orders from files',
+    state: 'Provisioning',
+    source: { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true, url: filesUrl },
+    sealedSecrets: null,
+    destination: {
+      database: 'default',
+      table: 'orders',
+      managedTable: true,
+      columns: [
+        { name: 'order_id', type: 'UInt64' },
+        { name: 'ordered_at', type: 'DateTime' },
+        { name: 'product', type: 'String' },
+        { name: 'country', type: 'String' },
+        { name: 'amount', type: 'Float64' },
+      ],
+      tableDefinition: { engine: { type: 'MergeTree' }, sortingKey: ['ordered_at', 'order_id'] },
+    },
+    fieldMappings: [],
+    scaling: defaultScaling,
+    settings: { object_storage_polling_interval_ms: 2_000 },
+    createdAt: now,
+    updatedAt: now,
+  })
+  return id
 }
 
 const tableDefinition = {

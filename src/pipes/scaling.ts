@@ -1,6 +1,6 @@
 // How much a pipe may use: bounds and defaults (docs/contract.md, section 5).
 import { type Static, Type } from '../lib/schema.ts'
-import { defaultsOf, optionalFields, patchOf } from './settings.ts'
+import { defaultsOf, optionalFields, patchOf, type Settings } from './settings.ts'
 
 const scaling = {
   concurrency: Type.Integer({ minimum: 0, maximum: 34, default: 0, description: '0: Penstock decides.' }),
@@ -20,3 +20,9 @@ export const ScalingCreate = Type.Object(optionalFields(scaling), {
 export const ScalingPatch = Type.Object(patchOf(scaling), { $id: 'PipeScalingPatch', additionalProperties: false })
 
 export const defaultScaling = defaultsOf(scaling) as Scaling
+
+/** How many workers share a pipe. The files of object storage can be kept to one. */
+export function workerCount(pipe: { kind: string; scaling: Scaling; settings: Partial<Settings> }): number {
+  const isShared = pipe.kind !== 'objectStorage' || pipe.settings.object_storage_use_cluster_function !== false
+  return isShared ? pipe.scaling.replicas : 1
+}

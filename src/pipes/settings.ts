@@ -21,7 +21,10 @@ const settings = {
   object_storage_max_file_count: integer(1, 10_000, 100, 'Most files in one insert.'),
   object_storage_max_insert_bytes: integer(10_485_760, 53_687_091_200, 10_737_418_240, 'Most bytes in one insert.'),
   object_storage_polling_interval_ms: integer(100, 3_600_000, 30_000, 'Time between two looks for new files.'),
-  object_storage_use_cluster_function: boolean(true, 'Let all replicas of the engine read.'),
+  object_storage_use_cluster_function: boolean(
+    true,
+    'Share the files out over all replicas of the pipe; otherwise one loads them all.',
+  ),
   streaming_max_insert_wait_ms: integer(500, 60_000, 5_000, 'Longest wait before what has been read is inserted.'),
 }
 

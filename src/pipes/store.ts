@@ -3,6 +3,7 @@ import type { Page } from '../lib/page.ts'
 import type { Place, Vault } from '../lib/vault.ts'
 import type { SourceKindName, StoredPipe } from './pipe.ts'
 import type { SourceSecrets } from './pipe-source.ts'
+import { workerCount } from './scaling.ts'
 
 interface PipeRow {
   id: string
@@ -55,8 +56,9 @@ const updateStatement = statement<{
   settings: string
   updatedAt: string
 }>(
-  `UPDATE pipes SET name = :name, state = :state, source = :source, secrets = :secrets, destination = :destination,
-     field_mappings = :fieldMappings, scaling = :scaling, settings = :settings, updated_at = :updatedAt,
+  // What was said of a state says nothing of the one that a command leads to.
+  `UPDATE pipes SET name = :name, state_reason = CASE WHEN state = :state THEN state_reason END, state = :state,
+     source = :source, secrets = :secrets, destination = :destination, field_mappings = :fieldMappings, scaling = :scaling, settings = :settings, updated_at = :updatedAt,
      version = version + 1
    WHERE id = :id AND organization_id = :organizationId`,
 )
@@ -81,6 +83,63 @@ const insertStatement = statement<{
    VALUES (:id, :organizationId, :serviceId, :name, :kind, :state, :source, :secrets, :destination, :fieldMappings,
      :scaling, :settings, :createdAt, :updatedAt)`,
 )
+
+// As the index pipes_to_run has it, word for word: otherwise it would not be used.
+const toRunText = `state IN ('Provisioning', 'Setup', 'Snapshot', 'Running', 'Modifying', 'Resync', 'Degraded', 'Stopping', 'Pausing')`
+const findToRunStatement = statement<Record<string, never>, { id: string }>(
+  `SELECT id FROM pipes WHERE ${toRunText} LIMIT 1`,
+)
+const listToRunStatement = statement<Record<string, never>, PipeToRunRow>(
+  `SELECT pipes.id, pipes.organization_id, service_id, kind, pipes.state, scaling, settings, pipes.version, replay_requested_at,
+     services.version AS service_version
+   FROM pipes JOIN services ON services.id = pipes.service_id WHERE pipes.${toRunText}`,
+)
+
+interface PipeToRunRow {
+  id: string
+  organization_id: string
+  service_id: string
+  kind: SourceKindName
+  state: StoredPipe['state']
+  scaling: string
+  settings: string
+  version: number
+  replay_requested_at: string | null
+  service_version: number
+}
+
+/** What tells whether something is to be done for a pipe, without its configuration. */
+export interface PipeToRun {
+  pipeId: string
+  organizationId: string
+  serviceId: string
+  kind: SourceKindName
+  state: StoredPipe['state']
+  slots: number
+  version: number
+  serviceVersion: number
+  replayRequestedAt: string | null
+}
+
+/** Whether there is any pipe that runs, or that is to start or to stop. */
+export async function hasPipesToRun(sql: Sql): Promise<boolean> {
+  return (await sql.first(findToRunStatement, {})) !== undefined
+}
+
+/** The pipes of all organizations that run, or that are to start or to stop. */
+export async function listPipesToRun(sql: Sql): Promise<PipeToRun[]> {
+  return (await sql.all(listToRunStatement, {})).map((row) => ({
+    pipeId: row.id,
+    organizationId: row.organization_id,
+    serviceId: row.service_id,
+    kind: row.kind,
+    state: row.state,
+    slots: workerCount({ kind: row.kind, scaling: JSON.parse(row.scaling), settings: JSON.parse(row.settings) }),
+    version: row.version,
+    serviceVersion: row.service_version,
+    replayRequestedAt: row.replay_requested_at,
+  }))
+}
 
 export async function findPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
   const row = await sql.first(findStatement, key)

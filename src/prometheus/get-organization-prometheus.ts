@@ -1,8 +1,16 @@
 import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
-import { Exposition, exposition, expositionType, maxListed, pipeCountFamily, serviceFamilies } from './prometheus.ts'
-import { countKeys, countMembers, countPipes, listServiceFigures } from './store.ts'
+import {
+  Exposition,
+  exposition,
+  expositionType,
+  maxListed,
+  pipeCountFamily,
+  pipeProgressFamilies,
+  serviceFamilies,
+} from './prometheus.ts'
+import { countKeys, countMembers, countPipes, listPipeProgress, listServiceFigures } from './store.ts'
 
 export const getOrganizationPrometheus = operation({
   id: 'getOrganizationPrometheus',
@@ -12,7 +20,8 @@ export const getOrganizationPrometheus = operation({
   summary: 'Get organization metrics',
   description:
     'Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
-    'state, its members by role and its API keys. At most the 1000 newest services.',
+    'state, what each pipe has moved, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
+    'newest pipes.',
   access: 'developer',
   textType: expositionType,
   params: Type.Object(OrganizationPath),
@@ -37,10 +46,16 @@ export const getOrganizationPrometheus = operation({
   async run({ sql, now }, { params: { organizationId } }) {
     const services = await listServiceFigures(sql, organizationId, maxListed)
     const pipes = await countPipes(sql, organizationId, maxListed)
+    const progress = await listPipeProgress(sql, { organizationId, now, limit: maxListed })
     const members = await countMembers(sql, organizationId)
     const keys = await countKeys(sql, organizationId, now)
     return {
-      result: exposition([...serviceFamilies(services), pipeCountFamily(pipes), ...peopleFamilies(members, keys)]),
+      result: exposition([
+        ...serviceFamilies(services),
+        pipeCountFamily(pipes),
+        ...pipeProgressFamilies(organizationId, progress),
+        ...peopleFamilies(members, keys),
+      ]),
     }
   },
 })

@@ -7,12 +7,14 @@ import {
   expositionType,
   maxListed,
   pipeCountFamily,
+  pipeProgressFamilies,
   pipeStateFamily,
   serviceFamilies,
 } from './prometheus.ts'
-import { countPipesOfService, listPipeFigures } from './store.ts'
+import { countPipesOfService, listPipeFigures, listPipeProgressOfService } from './store.ts'
 
 const exampleService = '9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00'
+const examplePipe = '3f2c1b6e-8d4a-4f0e-9b57-2a6d1c8e4f10'
 
 export const getServicePrometheus = operation({
   id: 'getServicePrometheus',
@@ -21,8 +23,8 @@ export const getServicePrometheus = operation({
   tag: 'Prometheus',
   summary: 'Get service metrics',
   description:
-    'Figures of one service for a Prometheus server: whether its engine answers, and the state of each pipe, at most the ' +
-    '1000 newest.',
+    'Figures of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it ' +
+    'has moved; at most the 1000 newest pipes.',
   access: 'developer',
   textType: expositionType,
   params: Type.Object(ServicePath),
@@ -35,15 +37,36 @@ export const getServicePrometheus = operation({
         { id: exampleService, name: 'analytics', provider: 'aws', region: 'us-east-1', state: 'running' },
       ]),
       pipeCountFamily([{ serviceId: exampleService, state: 'Running', pipes: 1 }]),
-      pipeStateFamily([
-        { id: '3f2c1b6e-8d4a-4f0e-9b57-2a6d1c8e4f10', name: 'orders', kind: 'kafka', state: 'Running' },
+      pipeStateFamily([{ id: examplePipe, name: 'orders', kind: 'kafka', state: 'Running' }]),
+      ...pipeProgressFamilies('1b4e28ba-2fa1-41d2-883f-0016d3cca427', [
+        {
+          id: examplePipe,
+          name: 'orders',
+          serviceId: exampleService,
+          rowsRead: 120_500,
+          bytesRead: 31_330_000,
+          rowsWritten: 120_000,
+          bytesWritten: 12_400_000,
+          rowsRefused: 2,
+          inserts: 240,
+          retries: 1,
+          lag: 498,
+        },
       ]),
     ]),
   },
-  async run({ sql }, { params }) {
+  async run({ sql, now }, { params }) {
     const service = await loadService(sql, params.organizationId, params.serviceId)
     const counts = await countPipesOfService(sql, params)
     const pipes = await listPipeFigures(sql, params, maxListed)
-    return { result: exposition([...serviceFamilies([service]), pipeCountFamily(counts), pipeStateFamily(pipes)]) }
+    const progress = await listPipeProgressOfService(sql, { ...params, now, limit: maxListed })
+    return {
+      result: exposition([
+        ...serviceFamilies([service]),
+        pipeCountFamily(counts),
+        pipeStateFamily(pipes),
+        ...pipeProgressFamilies(params.organizationId, progress),
+      ]),
+    }
   },
 })

@@ -18,13 +18,15 @@ function assertExposition(text: string): void {
   assert.ok(text.endsWith('\n'))
   const announced = new Set<string>()
   let family = ''
+  let type = ''
   for (const line of text.slice(0, -1).split('\n')) {
     const help = /^# HELP (\w+) \S.*$/.exec(line)
     if (help) {
       family = help[1]!
       assert.ok(!announced.has(family), family)
       announced.add(family)
-    } else if (line.startsWith('#')) assert.equal(line, `# TYPE ${family} gauge`)
+      type = family.endsWith('_total') ? 'counter' : 'gauge'
+    } else if (line.startsWith('#')) assert.equal(line, `# TYPE ${family} ${type}`)
     else {
       const label = '[a-z]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"'
       assert.match(line, new RegExp(`^${family}\\{${label}(?:,${label})*\\} \\d+$`))
@@ -61,7 +63,20 @@ onBothDatabases('Prometheus', (app) => {
       await sleep(2)
       return id
     }
-    return { organizationId, admin, serviceId, get, getService, addPipe }
+    const addFigures = async (pipeId: string, [read, written, refused]: [number, number, number]) => {
+      await app().query(
+        `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries)
+         VALUES ('${pipeId}', ${read}, ${read * 100}, ${written}, ${written * 50}, ${refused}, 7, 2)`,
+      )
+    }
+    const addWorker = async (pipeId: string, slot: number, { lag, aliveMs }: { lag: string; aliveMs: number }) => {
+      const expiresAt = new Date(Date.now() + aliveMs).toISOString()
+      await app().query(
+        `INSERT INTO pipe_workers (pipe_id, slot, slots, runner_id, epoch, expires_at, lag_records)
+         VALUES ('${pipeId}', ${slot}, 2, 'r', 1, '${expiresAt}', ${lag})`,
+      )
+    }
+    return { organizationId, admin, serviceId, get, getService, addPipe, addFigures, addWorker }
   }
 
   describe('getOrganizationPrometheus', () => {
@@ -120,6 +135,39 @@ onBothDatabases('Prometheus', (app) => {
         'penstock_api_keys{state="disabled"} 1',
         'penstock_api_keys{state="expired"} 1',
       ])
+    })
+
+    it('tells what each pipe has moved and what waits for it, also of those that never ran', async () => {
+      const { organizationId, serviceId, get, getService, addPipe, addFigures, addWorker } = await setUp()
+      const idle = await addPipe('idle', 'Stopped')
+      const busy = await addPipe('busy', 'Running')
+      await addFigures(busy, [5_000_000_000, 4_999_999_990, 10])
+      await addWorker(busy, 0, { lag: '4000000000', aliveMs: 15_000 })
+      await addWorker(busy, 1, { lag: '2', aliveMs: 15_000 })
+      await addWorker(busy, 2, { lag: '99', aliveMs: -1 })
+      await addWorker(idle, 0, { lag: 'NULL', aliveMs: 15_000 })
+      const other = await setUp()
+      await other.addFigures(await other.addPipe('theirs', 'Running'), [1, 1, 0])
+      for (const { text } of [await get(), await getService()]) {
+        assertExposition(text)
+        const labels = (id: string, name: string) =>
+          `{organization="${organizationId}",service="${serviceId}",pipe="${id}",name="${name}"}`
+        const expected: [string, number][] = [
+          ['penstock_pipe_rows_read_total', 5_000_000_000],
+          ['penstock_pipe_bytes_read_total', 500_000_000_000],
+          ['penstock_pipe_rows_written_total', 4_999_999_990],
+          ['penstock_pipe_bytes_written_total', 249_999_999_500],
+          ['penstock_pipe_rows_refused_total', 10],
+          ['penstock_pipe_inserts_total', 7],
+          ['penstock_pipe_retries_total', 2],
+        ]
+        for (const [name, value] of expected) {
+          const samples = [`${name}${labels(busy, 'busy')} ${value}`, `${name}${labels(idle, 'idle')} 0`]
+          assert.deepEqual(samplesOf(text, name), samples)
+        }
+        const lag = `penstock_pipe_lag${labels(busy, 'busy')} 4000000002`
+        assert.deepEqual(samplesOf(text, 'penstock_pipe_lag'), [lag])
+      }
     })
 
     it('escapes what people call their things', async () => {

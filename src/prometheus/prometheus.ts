@@ -2,7 +2,7 @@
 // than a limit, whatever the organization holds.
 import { seriesName } from '../lib/metrics.ts'
 import { Type } from '../lib/schema.ts'
-import type { PipeCount, PipeFigures, ServiceFigures } from './store.ts'
+import type { PipeCount, PipeFigures, PipeProgressFigures, ServiceFigures } from './store.ts'
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -14,14 +14,23 @@ export const Exposition = Type.String({ description: 'The text exposition format
 export interface Family {
   name: string
   help: string
+  /** A gauge unless told. */
+  type?: 'counter'
   samples: { labels: Record<string, string>; value: number }[]
 }
 
 export function exposition(families: Family[]): string {
-  const lines = families.flatMap(({ name, help, samples }) => [
+  // Families of the same things share their labels, which are then written once.
+  const written = new Map<object, string>()
+  const textOf = (labels: Record<string, string>): string => {
+    const text = written.get(labels) ?? seriesName('', labels)
+    written.set(labels, text)
+    return text
+  }
+  const lines = families.flatMap(({ name, help, type = 'gauge', samples }) => [
     `# HELP ${name} ${help}`,
-    `# TYPE ${name} gauge`,
-    ...samples.map(({ labels, value }) => `${seriesName(name, labels)} ${value}`),
+    `# TYPE ${name} ${type}`,
+    ...samples.map(({ labels, value }) => `${name}${textOf(labels)} ${value}`),
   ])
   return `${lines.join('\n')}\n`
 }
@@ -58,4 +67,35 @@ export function pipeStateFamily(pipes: PipeFigures[]): Family {
     help: `1 for the state that the pipe is in (the ${maxListed} newest pipes of the service).`,
     samples: pipes.map(({ id, name, kind, state }) => ({ labels: { pipe: id, name, kind, state }, value: 1 })),
   }
+}
+
+const counters = [
+  ['rows_read', 'rowsRead', 'Records and rows of files that the pipe has read'],
+  ['bytes_read', 'bytesRead', 'Bytes that the pipe has read, as they lie in the source'],
+  ['rows_written', 'rowsWritten', 'Rows of the pipe that the engine has taken'],
+  ['bytes_written', 'bytesWritten', 'Bytes that the pipe has sent to the engine'],
+  ['rows_refused', 'rowsRefused', 'Rows of the pipe that the engine has not taken'],
+  ['inserts', 'inserts', 'Batches of the pipe that the engine has taken'],
+  ['retries', 'retries', 'Attempts of the pipe that failed and were repeated'],
+] as const
+
+export function pipeProgressFamilies(organizationId: string, pipes: PipeProgressFigures[]): Family[] {
+  const newest = `(the ${maxListed} newest pipes)`
+  const labelled = pipes.map((pipe) => {
+    const { id, name, serviceId } = pipe
+    return { pipe, labels: { organization: organizationId, service: serviceId, pipe: id, name } }
+  })
+  return [
+    ...counters.map(([name, field, help]) => ({
+      name: `penstock_pipe_${name}_total`,
+      help: `${help} ${newest}.`,
+      type: 'counter' as const,
+      samples: labelled.map(({ pipe, labels }) => ({ labels, value: pipe[field] })),
+    })),
+    {
+      name: 'penstock_pipe_lag',
+      help: `Records or files that wait in the source, of pipes that know it ${newest}.`,
+      samples: labelled.flatMap(({ pipe: { lag }, labels }) => (lag === null ? [] : [{ labels, value: lag }])),
+    },
+  ]
 }

@@ -1,4 +1,5 @@
 import { type Sql, statement } from '../database/sql.ts'
+import { type CountedFigures, countedText } from '../progress/figures/store.ts'
 import type { Provider, ServiceState } from '../services/service.ts'
 
 export interface ServiceFigures {
@@ -20,6 +21,15 @@ export interface PipeFigures {
   name: string
   kind: string
   state: string
+}
+
+/** What a pipe has moved, and what waits for it. */
+export interface PipeProgressFigures extends CountedFigures {
+  id: string
+  name: string
+  serviceId: string
+  /** Null when no worker of it knows. */
+  lag: number | null
 }
 
 type Organization = { organizationId: string }
@@ -46,6 +56,31 @@ const pipeCountsOfServiceStatement = statement<Service, PipeCount>(
 const pipesStatement = statement<Service & { limit: number }, PipeFigures>(
   `SELECT id, name, kind, state FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
    ORDER BY created_at DESC, id DESC LIMIT :limit`,
+)
+/** First the ids, which an index has in order: what else a pipe has is read of those that are shown. */
+const progressText = (newest: string) =>
+  `SELECT pipes.id, pipes.name, pipes.service_id AS "serviceId", ${countedText},
+     (SELECT CAST(sum(workers.lag_records) AS bigint) FROM pipe_workers AS workers
+      WHERE workers.pipe_id = pipes.id AND workers.expires_at > :now) AS lag
+   FROM (${newest}) AS newest
+   JOIN pipes ON pipes.id = newest.id
+   LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id
+   ORDER BY pipes.created_at DESC, pipes.id DESC`
+const progressStatement = statement<Organization & { now: string; limit: number }, PipeProgressFigures>(
+  progressText(
+    `SELECT pipes.id
+     FROM (
+       SELECT id FROM services WHERE organization_id = :organizationId ORDER BY created_at DESC, id DESC LIMIT :limit
+     ) AS listed
+     JOIN pipes ON pipes.service_id = listed.id
+     ORDER BY pipes.created_at DESC, pipes.id DESC LIMIT :limit`,
+  ),
+)
+const progressOfServiceStatement = statement<Service & { now: string; limit: number }, PipeProgressFigures>(
+  progressText(
+    `SELECT id FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
+     ORDER BY created_at DESC, id DESC LIMIT :limit`,
+  ),
 )
 const membersStatement = statement<Organization, { members: number; admins: number }>(
   `SELECT admin_count AS admins,
@@ -80,6 +115,21 @@ export async function countPipesOfService(sql: Sql, service: Service): Promise<P
 export async function listPipeFigures(sql: Sql, service: Service, limit: number): Promise<PipeFigures[]> {
   const { organizationId, serviceId } = service
   return sql.all(pipesStatement, { organizationId, serviceId, limit })
+}
+
+/** What the newest pipes of the newest services have moved, no more of either than the limit. */
+export async function listPipeProgress(
+  sql: Sql,
+  { organizationId, now, limit }: Organization & { now: string; limit: number },
+): Promise<PipeProgressFigures[]> {
+  return sql.all(progressStatement, { organizationId, now, limit })
+}
+
+export async function listPipeProgressOfService(
+  sql: Sql,
+  { organizationId, serviceId, now, limit }: Service & { now: string; limit: number },
+): Promise<PipeProgressFigures[]> {
+  return sql.all(progressOfServiceStatement, { organizationId, serviceId, now, limit })
 }
 
 export async function countMembers(sql: Sql, organizationId: string): Promise<{ admins: number; developers: number }> {

@@ -18,7 +18,7 @@ export async function everyPage(penstock: RunningPenstock): Promise<string[]> {
     '/pipes',
     '/pipes/new',
     ...pipes,
-    ...['source', 'destination', 'settings', 'scaling'].map((tab) => `${pipes[0]}?tab=${tab}`),
+    ...['errors', 'source', 'destination', 'settings', 'scaling'].map((tab) => `${pipes[0]}?tab=${tab}`),
     ...pipes.map((pipe) => `${pipe}/edit`),
     '/members',
     '/keys',

@@ -2,7 +2,7 @@
 // With a folder as argument: every page instead, at both widths, in light and dark, to be looked at.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { startEngine } from '../engine.ts'
+import { startPaperEngine } from '../paper-engine.ts'
 import { startObjectServer } from '../sources/object-server.ts'
 import { callApi, openBrowser, openPerson, type RunningPenstock, startPenstock } from './browser.ts'
 import { everyPage } from './pages.ts'
@@ -21,8 +21,7 @@ const orders = [
 ]
 const penstock = await startPenstock()
 const browser = await openBrowser()
-const engine = await startEngine()
-engine.password = 'password of the pictures'
+const engine = await startPaperEngine({ password: 'password of the pictures' })
 try {
   await makeHistory(penstock)
   const person = await openPerson(browser)
@@ -49,14 +48,15 @@ try {
   async function picturesOfDocs(): Promise<void> {
     const { sample } = penstock
     const home = `/o/${sample.ORGANIZATION_ID}`
-    const pipe = `${home}/services/${sample.SERVICE_ID}/pipes/${sample.KAFKA_PIPE_ID}`
+    const pipes = `${home}/services/${sample.SERVICE_ID}/pipes`
+    const pipe = `${pipes}/${sample.KAFKA_PIPE_ID}`
     const wide = { width: 1280, height: 800 }
     const images = join(import.meta.dirname, '../../docs/images')
     mkdirSync(images, { recursive: true })
     await picture(join(images, 'overview.png'), home, { ...wide, colorScheme: 'light' })
     await picture(join(images, 'members.png'), `${home}/members`, { ...wide, colorScheme: 'light' })
     await picture(join(images, 'new-key.png'), `${home}/keys/new`, { ...wide, colorScheme: 'light' })
-    await picture(join(images, 'pipe.png'), pipe, { ...wide, colorScheme: 'dark' })
+    await picture(join(images, 'pipe.png'), `${pipes}/${sample.RUNNING_PIPE_ID}`, { ...wide, colorScheme: 'dark' })
     await picture(join(images, 'edit-pipe.png'), `${pipe}/edit`, { ...wide, colorScheme: 'light' })
     await pictureOfCheck(join(images, 'check-source.png'), `${home}/pipes/new?service=${sample.SERVICE_ID}`)
     await picture(join(images, 'activity-narrow.png'), `${home}/activity`, {
@@ -114,7 +114,7 @@ try {
 } finally {
   await browser.close()
   await penstock.stop()
-  await engine.stop()
+  await engine.close()
 }
 
 /** Some changes, so that lists have something to show. */
@@ -133,9 +133,12 @@ async function makeHistory(running: RunningPenstock): Promise<void> {
   await callApi(running, 'PATCH', `${service}/pipes/${sample.KAFKA_PIPE_ID}`, {
     settings: { streaming_max_insert_wait_ms: 1000 },
   })
-  for (let waits = 0; waits < 50; waits++) {
-    if (((await callApi(running, 'GET', service)).result as { state: string }).state === 'running') return
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  for (let waits = 0; waits < 300; waits++) {
+    const { state } = (await callApi(running, 'GET', service)).result as { state: string }
+    const metrics = await callApi(running, 'GET', `${service}/pipes/${sample.RUNNING_PIPE_ID}/metrics`)
+    const { inserts, state: pipeState } = metrics.result as { inserts: number; state: string }
+    if (state === 'running' && pipeState === 'Running' && inserts >= 20) return
+    await new Promise((resolve) => setTimeout(resolve, 400))
   }
-  throw new Error('the engine of the pictures was not found to run')
+  throw new Error('the engine and the pipe of the pictures were not found to run')
 }

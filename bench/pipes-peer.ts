@@ -1,0 +1,118 @@
+// The peer, as a process of its own: what one writes without Penstock, with the libraries that most would take. Reads, parses,
+// gathers rows and inserts them. Prints what it took as JSON.
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
+import { Kafka, logLevel } from 'kafkajs'
+import type { Feed, KafkaFeed, ObjectFeed } from './pipes/feeds.ts'
+
+export interface PeerTask {
+  feed: Feed
+  engine: { url: string; username: string; password: string }
+  table: string
+  rows: number
+  batchRows: number
+}
+
+export interface PeerFigures {
+  seconds: number
+  cpuSeconds: number
+  peakMegabytes: number
+}
+
+type Insert = (rows: unknown[]) => Promise<void>
+
+/** The little that is used of @clickhouse/client, which is installed only when the benchmark runs. */
+interface Client {
+  insert(parameters: { table: string; values: unknown[]; format: 'JSONEachRow' }): Promise<unknown>
+  close(): Promise<void>
+}
+interface ClientModule {
+  createClient(options: PeerTask['engine'] & { request_timeout: number }): Client
+}
+
+const clientFile = join(import.meta.dirname, 'node_modules', '@clickhouse', 'client', 'dist', 'index.js')
+const { createClient } = (await import(clientFile)) as ClientModule
+const task = JSON.parse(process.argv[2] ?? '') as PeerTask
+const client = createClient({ ...task.engine, request_timeout: 300_000 })
+const seconds = await move(task, client)
+await client.close()
+const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
+const figures: PeerFigures = {
+  seconds,
+  cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000,
+  peakMegabytes: maxRSS / 1_024,
+}
+console.log(JSON.stringify(figures))
+
+function move({ feed, table, rows, batchRows }: PeerTask, into: Client): Promise<number> {
+  const insert: Insert = async (values) => {
+    await into.insert({ table, values, format: 'JSONEachRow' })
+  }
+  return feed.kind === 'kafka' ? fromKafka(feed, rows, batchRows, insert) : fromObjects(feed, batchRows, insert)
+}
+
+/** From the moment when it has its partitions: that takes the members of a group a while, which is not what is compared. */
+async function fromKafka(feed: KafkaFeed, rows: number, batchRows: number, insert: Insert): Promise<number> {
+  const { broker, username, password, topic } = feed
+  const kafka = new Kafka({
+    clientId: 'peer',
+    brokers: [broker],
+    sasl: { mechanism: 'plain', username, password },
+    logLevel: logLevel.NOTHING,
+  })
+  const consumer = kafka.consumer({
+    groupId: `peer-${process.pid}-${Date.now()}`,
+    maxBytesPerPartition: 8 * 1_024 * 1_024,
+    maxBytes: 32 * 1_024 * 1_024,
+  })
+  let beganAtMs = 0
+  consumer.on(consumer.events.GROUP_JOIN, () => {
+    beganAtMs = performance.now()
+  })
+  await consumer.connect()
+  await consumer.subscribe({ topic, fromBeginning: true })
+  const { promise: done, resolve } = Promise.withResolvers<number>()
+  let gathered: unknown[] = []
+  let insertedRows = 0
+  await consumer.run({
+    autoCommit: false,
+    async eachBatch({ batch, heartbeat }) {
+      for (const { value } of batch.messages) {
+        gathered.push(JSON.parse(value?.toString() ?? ''))
+        const isLast = insertedRows + gathered.length === rows
+        if (gathered.length < batchRows && !isLast) continue
+        await insert(gathered)
+        insertedRows += gathered.length
+        gathered = []
+        await heartbeat()
+      }
+      if (insertedRows === rows) resolve((performance.now() - beganAtMs) / 1_000)
+    },
+  })
+  const seconds = await done
+  await consumer.disconnect()
+  return seconds
+}
+
+async function fromObjects(feed: ObjectFeed, batchRows: number, insert: Insert): Promise<number> {
+  const { endpoint, region, bucket: Bucket, accessKeyId, secretKey: secretAccessKey } = feed
+  const store = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } })
+  const beganAtMs = performance.now()
+  let gathered: unknown[] = []
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: store }, { Bucket })) {
+    for (const { Key } of Contents) {
+      const { Body } = await store.send(new GetObjectCommand({ Bucket, Key }))
+      for await (const line of createInterface({ input: Body as Readable })) {
+        gathered.push(JSON.parse(line))
+        if (gathered.length < batchRows) continue
+        await insert(gathered)
+        gathered = []
+      }
+    }
+  }
+  if (gathered.length > 0) await insert(gathered)
+  store.destroy()
+  return (performance.now() - beganAtMs) / 1_000
+}

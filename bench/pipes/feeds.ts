@@ -1,0 +1,101 @@
+// Where the orders lie before they are moved: a topic of Apache Kafka, and files in a bucket. Both are filled once, and read from
+// their beginning by every contender.
+import { Producer } from '@platformatic/kafka'
+import { startKafka } from '../../test/real/servers/kafka.ts'
+import { startVersitygw } from '../../test/real/servers/versitygw.ts'
+import { linesOf, orderOf } from './orders.ts'
+
+export interface KafkaFeed {
+  kind: 'kafka'
+  /** Asks for a login by PLAIN. */
+  broker: string
+  username: string
+  password: string
+  topic: string
+}
+
+export interface ObjectFeed {
+  kind: 'objects'
+  endpoint: string
+  region: string
+  bucket: string
+  accessKeyId: string
+  secretKey: string
+}
+
+/** What whoever reads it must know. */
+export type Feed = KafkaFeed | ObjectFeed
+
+export interface FeedServer {
+  /** With its version. */
+  name: string
+  feed: Feed
+  stop(): Promise<void>
+}
+
+const partitions = 4
+/** About 90 KB, as producers that wait a few milliseconds make them. */
+const rowsPerRecordBatch = 500
+const recordBatchesAtOnce = 16
+const fileBytes = 32 * 1_024 * 1_024
+const measuredRowBytes = 180
+
+export async function startKafkaFeed(rows: number): Promise<FeedServer> {
+  const server = await startKafka()
+  const { listeners, user, name } = server
+  const topic = 'orders'
+  try {
+    await server.createTopic(topic, partitions)
+    await produce(listeners.plain, topic, rows)
+    return { name, feed: { kind: 'kafka', broker: listeners.saslPlain, ...user, topic }, stop: () => server.stop() }
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
+
+async function produce(broker: string, topic: string, rows: number): Promise<void> {
+  const producer = new Producer<Buffer, Buffer, Buffer, Buffer>({
+    clientId: 'bench',
+    bootstrapBrokers: [broker],
+    retries: 0,
+    acks: -1,
+  })
+  const sendBatch = (begin: number, partition: number): Promise<unknown> => {
+    const end = Math.min(rows, begin + rowsPerRecordBatch)
+    const messages = Array.from({ length: end - begin }, (_, index) => ({
+      topic,
+      partition,
+      value: Buffer.from(orderOf(begin + index)),
+    }))
+    return producer.send({ messages })
+  }
+  try {
+    const rowsAtOnce = rowsPerRecordBatch * recordBatchesAtOnce
+    for (let begin = 0; begin < rows; begin += rowsAtOnce) {
+      const begins = Array.from({ length: recordBatchesAtOnce }, (_, index) => begin + index * rowsPerRecordBatch)
+      const sent = begins.map((first, index) => (first < rows ? sendBatch(first, index % partitions) : undefined))
+      await Promise.all(sent)
+    }
+  } finally {
+    await producer.close()
+  }
+}
+
+export async function startObjectFeed(rows: number): Promise<FeedServer> {
+  const server = await startVersitygw()
+  const { endpoint, region, accessKey, name } = server
+  const bucket = 'shop'
+  try {
+    await server.createBucket(bucket)
+    const rowsPerFile = Math.floor(fileBytes / measuredRowBytes)
+    for (let begin = 0, number = 1; begin < rows; begin += rowsPerFile, number++) {
+      const key = `orders/${String(number).padStart(5, '0')}.json`
+      await server.put(bucket, key, linesOf(begin, Math.min(rows, begin + rowsPerFile)))
+    }
+    return { name, feed: { kind: 'objects', endpoint, region, bucket, ...accessKey }, stop: () => server.stop() }
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}

@@ -1,0 +1,141 @@
+// One measurement: every contender gets an empty table of the same kind, and counts only when all rows are in it.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineServer } from '../../test/real/servers/engine.ts'
+import type { PeerFigures, PeerTask } from '../pipes-peer.ts'
+import { cleanEnvironment, cpuSeconds, residentMegabytes, run } from '../processes.ts'
+import type { Feed } from './feeds.ts'
+import { type BodyEncoding, sendAll } from './limit.ts'
+import { columns, sortingKey, sumOfIds } from './orders.ts'
+import type { Penstock } from './penstock.ts'
+
+export interface Measurement {
+  seconds: number
+  /** Of the process that moves the rows, with all its threads. Not of the limit, which is in the process of the benchmark. */
+  cpuSeconds?: number
+  peakMegabytes?: number
+}
+
+export interface MemorySample {
+  /** Since the pipe was created. */
+  seconds: number
+  rows: number
+  megabytes: number
+}
+
+export interface Work {
+  engine: EngineServer
+  feed: Feed
+  rows: number
+}
+
+const database = 'default'
+const lookEveryMs = 50
+const longestSilenceMs = 60_000
+const peerTimeoutMs = 300_000
+let tables = 0
+
+export async function measureLimit(
+  { engine, rows }: Work,
+  bodies: Buffer[],
+  encoding: BodyEncoding,
+): Promise<Measurement> {
+  return inTable(engine, rows, async (table) => {
+    await makeTable(engine, table)
+    return { seconds: await sendAll(engine, table, bodies, encoding) }
+  })
+}
+
+export async function measurePeer({ engine, feed, rows }: Work, batchRows: number): Promise<Measurement> {
+  return inTable(engine, rows, async (table) => {
+    await makeTable(engine, table)
+    const { url, user } = engine
+    const task: PeerTask = { feed, engine: { url, ...user }, table, rows, batchRows }
+    const printed = await run(
+      process.execPath,
+      [join(import.meta.dirname, '..', 'pipes-peer.ts'), JSON.stringify(task)],
+      {
+        env: cleanEnvironment(),
+        timeoutMs: peerTimeoutMs,
+      },
+    )
+    return JSON.parse(printed) as PeerFigures
+  })
+}
+
+/** From the request that creates the pipe until the last row is in the table. */
+export async function measurePenstock(
+  { engine, feed, rows }: Work,
+  penstock: Penstock,
+  sampled?: (sample: MemorySample) => void,
+): Promise<Measurement> {
+  return inTable(engine, rows, async (table) => {
+    forgetPeak(penstock.pid)
+    const cpuBefore = cpuSeconds(penstock.pid)
+    const beganAtMs = performance.now()
+    const pipePath = await penstock.createPipe(feed, engine, { database, table })
+    const sample = (there: number): void =>
+      sampled?.({ seconds: secondsSince(beganAtMs), rows: there, megabytes: residentMegabytes(penstock.pid) })
+    await untilThere(engine, table, rows, sample).catch(async (error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(await penstock.metrics(pipePath))}`)
+    })
+    const measured = {
+      seconds: secondsSince(beganAtMs),
+      cpuSeconds: cpuSeconds(penstock.pid) - cpuBefore,
+      peakMegabytes: peakMegabytes(penstock.pid),
+    }
+    await penstock.deletePipe(pipePath)
+    return measured
+  })
+}
+
+const secondsSince = (beganAtMs: number): number => (performance.now() - beganAtMs) / 1_000
+
+async function inTable(
+  engine: EngineServer,
+  rows: number,
+  use: (table: string) => Promise<Measurement>,
+): Promise<Measurement> {
+  const table = `orders_${++tables}`
+  const measured = await use(table)
+  const there = await engine.query(`SELECT count(), sum(order_id) FROM ${table} FORMAT TabSeparated`)
+  const [count, sum] = there.trim().split('\t').map(Number)
+  if (count !== rows || sum !== sumOfIds(rows)) throw new Error(`${count} of ${rows} rows are in ${table}, or others`)
+  await engine.query(`DROP TABLE ${table}`)
+  return measured
+}
+
+async function makeTable(engine: EngineServer, table: string): Promise<void> {
+  const definitions = columns.map(({ name, type }) => `${name} ${type}`).join(', ')
+  await engine.query(`CREATE TABLE ${table} (${definitions}) ENGINE = MergeTree ORDER BY (${sortingKey.join(', ')})`)
+}
+
+/** The parts know how many rows they have: to count them would be work for the engine. */
+async function untilThere(
+  engine: EngineServer,
+  table: string,
+  rows: number,
+  seen: (there: number) => void,
+): Promise<void> {
+  const text = `SELECT sum(rows) FROM system.parts WHERE database = '${database}' AND table = '${table}' AND active`
+  let last = 0
+  let changedAtMs = performance.now()
+  for (;;) {
+    const there = Number(await engine.query(text))
+    seen(there)
+    if (there >= rows) return
+    if (there !== last) changedAtMs = performance.now()
+    last = there
+    if (performance.now() - changedAtMs > longestSilenceMs) throw new Error(`only ${there} rows have arrived`)
+    await sleep(lookEveryMs)
+  }
+}
+
+function forgetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
+}
+
+function peakMegabytes(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024
+}

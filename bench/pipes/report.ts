@@ -1,0 +1,96 @@
+// What the benchmark of pipes prints: a table of medians and ratios, how memory grows, and the promised figures.
+import { median } from '../report.ts'
+import type { Measurement, MemorySample } from './measure.ts'
+
+export interface Series {
+  name: string
+  title: string
+  /** One of each round. */
+  measurements: Measurement[]
+}
+
+export interface CaseResult {
+  name: string
+  title: string
+  rows: number
+  bytes: number
+  /** The first is the limit. */
+  series: Series[]
+}
+
+/** The median over rounds of the ratio within a round: the machine's mood changes both sides of it alike. */
+export function speedAgainst(result: CaseResult | undefined, name: string, other: string): number | undefined {
+  const of = (wanted: string): Measurement[] | undefined =>
+    result?.series.find((series) => series.name === wanted)?.measurements
+  const [one, against] = [of(name), of(other)]
+  if (!one || !against || one.length === 0) return undefined
+  return median(one.map(({ seconds }, round) => against[round]!.seconds / seconds))
+}
+
+/** The fastest of the peers, by its median. */
+export function bestPeer({ series }: CaseResult): string | undefined {
+  const seconds = ({ measurements }: Series): number => median(measurements.map((measured) => measured.seconds))
+  const peers = series.filter(({ name }) => name.startsWith('peer'))
+  return peers.toSorted((one, other) => seconds(one) - seconds(other))[0]?.name
+}
+
+export function table(results: CaseResult[]): string {
+  const lines = [
+    '| from, into | contender | rows/s | MB/s | of the limit | CPU s per million rows | peak RSS MB |',
+    '|---|---|---:|---:|---:|---:|---:|',
+  ]
+  for (const result of results) {
+    for (const [index, { name, title, measurements }] of result.series.entries()) {
+      const seconds = median(measurements.map((measured) => measured.seconds))
+      const cpus = measurements.flatMap((measured) => measured.cpuSeconds ?? [])
+      const peaks = measurements.flatMap((measured) => measured.peakMegabytes ?? [])
+      const cells = [
+        index === 0 ? result.title : '',
+        title,
+        Math.round(result.rows / seconds).toLocaleString('en'),
+        (result.bytes / seconds / 1_000_000).toFixed(0),
+        index === 0 ? '1' : speedAgainst(result, name, result.series[0]!.name)!.toFixed(2),
+        cpus.length > 0 ? (median(cpus) / (result.rows / 1_000_000)).toFixed(2) : '',
+        peaks.length > 0 ? Math.max(...peaks).toFixed(0) : '',
+      ]
+      lines.push(`| ${cells.join(' | ')} |`)
+    }
+  }
+  return lines.join('\n')
+}
+
+export interface Growth {
+  rows: number
+  seconds: number
+  idleMegabytes: number
+  peakMegabytes: number
+  /** In the second half: what a worker needs at all, it has by then. */
+  perMillionRows: number
+}
+
+export function growthOf(samples: MemorySample[], rows: number, idleMegabytes: number): Growth {
+  const half = samples.filter((sample) => sample.rows >= rows / 2)
+  return {
+    rows,
+    seconds: samples.at(-1)!.seconds,
+    idleMegabytes,
+    peakMegabytes: Math.max(...samples.map(({ megabytes }) => megabytes)),
+    perMillionRows: slopeOf(half.map((sample) => [sample.rows / 1_000_000, sample.megabytes])),
+  }
+}
+
+/** Of the straight line that is nearest to the points. */
+function slopeOf(points: [number, number][]): number {
+  const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+  const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))]
+  const spread = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
+  return points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0) / (spread || 1)
+}
+
+export function growthText({ rows, seconds, idleMegabytes, peakMegabytes, perMillionRows }: Growth): string {
+  const million = (rows / 1_000_000).toLocaleString('en')
+  return (
+    `${million} million rows through one worker in ${seconds.toFixed(0)} s: RSS ${idleMegabytes.toFixed(0)} MB before, ` +
+    `${peakMegabytes.toFixed(0)} MB at most; in the second half it changed by ${perMillionRows.toFixed(1)} MB per million rows.`
+  )
+}

@@ -1,0 +1,51 @@
+// What the benchmark needs around the contenders: engines, sources and Penstock, each started when it is first asked for.
+import { startModernEngine } from '../../test/real/servers/chdb.ts'
+import { startClickHouse } from '../../test/real/servers/clickhouse.ts'
+import type { EngineServer } from '../../test/real/servers/engine.ts'
+import { type FeedServer, startKafkaFeed, startObjectFeed } from './feeds.ts'
+import { type Penstock, startPenstock } from './penstock.ts'
+
+export type EngineName = 'debian' | 'modern'
+export type FeedName = 'kafka' | 'objects'
+
+export interface Servers {
+  engine(name: EngineName): Promise<EngineServer>
+  feed(name: FeedName, rows: number): Promise<FeedServer>
+  /** Of each name there is one process. */
+  penstock(name: string): Promise<Penstock>
+  stop(): Promise<void>
+}
+
+export interface ServersOptions {
+  folder: string
+  /** For the Node that runs Penstock. */
+  flags: string[]
+  starting(name: string): void
+}
+
+export function makeServers({ folder, flags, starting }: ServersOptions): Servers {
+  const started = new Map<string, Promise<{ stop(): Promise<void> }>>()
+  const once = <Server extends { stop(): Promise<void> }>(
+    name: string,
+    start: () => Promise<Server>,
+  ): Promise<Server> => {
+    const known = started.get(name)
+    if (known) return known as Promise<Server>
+    starting(name)
+    const server = start()
+    started.set(name, server)
+    return server
+  }
+  return {
+    engine: (name) => once(`engine ${name}`, name === 'debian' ? startClickHouse : startModernEngine),
+    feed: (name, rows) =>
+      once(`${name} with ${rows.toLocaleString('en')} rows`, () =>
+        name === 'kafka' ? startKafkaFeed(rows) : startObjectFeed(rows),
+      ),
+    penstock: (name) => once(`Penstock for ${name}`, () => startPenstock(folder, name, flags)),
+    async stop() {
+      const servers = await Promise.allSettled(started.values())
+      await Promise.all(servers.map((server) => (server.status === 'fulfilled' ? server.value.stop() : undefined)))
+    },
+  }
+}

@@ -1,0 +1,87 @@
+// What is run by its id: which source, which engine, and how many troubles fit into one run.
+import { runContinuous, runOnce } from './deliveries.ts'
+import { type Feed, makeKafkaFeed, makeObjectFeed } from './feeds.ts'
+import type { Run } from './in-world.ts'
+import { makeRandom, type Random } from './random.ts'
+import { type EngineName, type Servers, secondLogin } from './servers.ts'
+import { runTakeovers } from './takeovers.ts'
+import { runUpdates } from './updates.ts'
+
+export interface DrillOptions {
+  /** Of the run: each has names of its own on servers that all share. */
+  number: number
+  engine: EngineName
+  troubles: number
+  seed: number
+  /** Apache Kafka, and an object store that is a program of its own. */
+  isReal?: boolean
+}
+
+export interface Drill {
+  /** Troubles in one run. */
+  most: number
+  run(servers: Servers, options: DrillOptions): Promise<Run>
+}
+
+type SourceName = 'kafka' | 'objects' | 'objects once'
+
+/** Other ids may run on the same servers, and the same id more than once. */
+let worlds = 0
+
+async function makeFeed(
+  servers: Servers,
+  source: SourceName,
+  { random, isReal = false }: { random: Random; isReal?: boolean | undefined },
+): Promise<Feed> {
+  const name = `rows-${++worlds}`
+  if (source === 'kafka') return makeKafkaFeed(await servers.kafka(isReal), { name, random })
+  const isContinuous = source === 'objects'
+  return makeObjectFeed(await servers.objects(isReal), { name, random, isContinuous })
+}
+
+export async function runDeliveries(servers: Servers, source: SourceName, options: DrillOptions): Promise<Run> {
+  const { engine: engineName, troubles, seed, isReal } = options
+  const random = makeRandom(seed)
+  const feed = await makeFeed(servers, source, { random, isReal })
+  const engine = await servers.engine(engineName)
+  // Some share the work, some insert side by side.
+  const scaling = { replicas: random.between(1, 2), concurrency: random.pick([0, 0, 3]) }
+  const world = { engine, database: `chaos_${worlds}`, feed, random, scaling }
+  return source === 'objects once' ? runOnce(world, { kills: troubles, objects: 16 }) : runContinuous(world, troubles)
+}
+
+const sources: SourceName[] = ['kafka', 'objects', 'kafka', 'objects once']
+const runsWithOneSource = 2
+
+export const drills: Record<string, Drill> = {
+  R18: {
+    most: 18,
+    // Engines change with every run: sources with every second one.
+    run: (servers, options) => {
+      const source = sources[Math.floor(options.number / runsWithOneSource) % sources.length] ?? 'kafka'
+      return runDeliveries(servers, source, { isReal: options.number % 5 === 4, ...options })
+    },
+  },
+  R19: {
+    most: 4,
+    async run(servers, { engine: engineName, troubles, seed }) {
+      const random = makeRandom(seed)
+      const feed = await makeFeed(servers, 'kafka', { random })
+      const engine = await servers.engine(engineName)
+      const databaseUrl = await servers.newDatabase()
+      const scaling = { replicas: random.between(1, 2) }
+      return runTakeovers({ engine, database: `chaos_${worlds}`, feed, random, databaseUrl, scaling }, troubles)
+    },
+  },
+  updates: {
+    most: 50,
+    async run(servers, { engine: engineName, troubles, seed }) {
+      const random = makeRandom(seed)
+      const feed = await makeFeed(servers, 'kafka', { random })
+      const { user } = await servers.kafka(false)
+      const engine = await servers.engine(engineName)
+      const logins = [user, secondLogin]
+      return runUpdates({ engine, database: `chaos_${worlds}`, feed, random, logins }, troubles)
+    },
+  },
+}

@@ -1,0 +1,102 @@
+// The two kinds of source that pipes read from in these runs: what a pipe is created with, how rows get in, and how the way there
+// breaks. The servers live in this process: none of the ones that die here.
+
+import { startKafkaProxy } from '../test/sources/kafka-proxy.ts'
+import type { KafkaServer } from '../test/sources/kafka-server.ts'
+import type { ObjectServer } from '../test/sources/object-server.ts'
+import type { Random } from './random.ts'
+import { startWay } from './way.ts'
+
+export interface Feed {
+  kind: 'kafka' | 'objectStorage'
+  /** The member of `source` that the pipe is created with. */
+  source: object
+  put(rows: string[]): Promise<void>
+  /** Nobody gets through from now on, and who is connected is cut off. */
+  breakOff(): void
+  restore(): void
+  close(): Promise<void>
+}
+
+export interface FeedOptions {
+  /** Different for every feed of a server. */
+  name: string
+  random: Random
+}
+
+const topicPartitions = 3
+
+export async function makeKafkaFeed(server: KafkaServer, { name, random }: FeedOptions): Promise<Feed> {
+  let isAway = false
+  const proxy = await startKafkaProxy(server.listeners.saslPlain, ({ answer }) => (isAway ? 'break off' : answer))
+  await server.createTopic(name, topicPartitions)
+  return {
+    kind: 'kafka',
+    source: {
+      kafka: {
+        type: 'kafka',
+        format: 'JSONEachRow',
+        brokers: proxy.address,
+        topics: name,
+        authentication: 'PLAIN',
+        credentials: server.user,
+        offset: { strategy: 'from_beginning' },
+      },
+    },
+    async put(rows) {
+      const first = random.below(topicPartitions)
+      // Some batches go whole into one partition, so that identical ones follow each other there.
+      const isSpread = random.happens(0.7)
+      await server.produce(
+        name,
+        rows.map((row, index) => ({
+          partition: isSpread ? (first + index) % topicPartitions : first,
+          value: Buffer.from(row),
+        })),
+      )
+    },
+    breakOff() {
+      isAway = true
+    },
+    restore() {
+      isAway = false
+    },
+    close: () => proxy.stop(),
+  }
+}
+
+export interface ObjectFeedOptions extends FeedOptions {
+  isContinuous: boolean
+}
+
+export async function makeObjectFeed(
+  server: ObjectServer,
+  { name, random, isContinuous }: ObjectFeedOptions,
+): Promise<Feed> {
+  const { hostname, port } = new URL(server.endpoint)
+  const way = await startWay({ host: hostname, port: Number(port) })
+  await server.createBucket(name)
+  const { accessKeyId, secretKey } = server.accessKey
+  let number = 0
+  return {
+    kind: 'objectStorage',
+    source: {
+      objectStorage: {
+        type: 's3',
+        format: 'JSONEachRow',
+        url: `${way.url}/${name}/rows/*.json`,
+        authentication: 'IAM_USER',
+        accessKey: { accessKeyId, secretKey },
+        isContinuous,
+      },
+    },
+    async put(rows) {
+      // With and without an end of the last line, as files are.
+      const text = `${rows.join('\n')}${random.happens(0.5) ? '\n' : ''}`
+      await server.put(name, `rows/${String(++number).padStart(8, '0')}.json`, Buffer.from(text))
+    },
+    breakOff: () => way.breakOff(),
+    restore: () => way.restore(),
+    close: () => way.close(),
+  }
+}

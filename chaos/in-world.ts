@@ -1,0 +1,27 @@
+// The life of a run: a world is made, used and drained, and what there is to look at stays behind when something is not as it must be.
+import { makePipeWorld, type Outcome, type PipeWorld, type WorldOptions } from './pipe-world.ts'
+
+export interface Run {
+  outcome: Outcome
+  /** Where to look, when something is lost or there twice. */
+  kept: string | undefined
+}
+
+const drainTimeoutMs = 90_000
+
+export function isExact({ rows, badRows }: Outcome): boolean {
+  return rows.lost + rows.extra + badRows.lost + badRows.extra === 0
+}
+
+export async function inWorld(options: WorldOptions, use: (world: PipeWorld) => Promise<void>): Promise<Run> {
+  const world = await makePipeWorld(options)
+  try {
+    await use(world)
+    const outcome = await world.drain(drainTimeoutMs)
+    return { outcome, kept: await world.close(!isExact(outcome)) }
+  } catch (error) {
+    world.history.note(`failed: ${error instanceof Error ? error.stack : error}`)
+    const kept = await world.close(true)
+    throw new Error(`the run failed; look in ${kept}`, { cause: error })
+  }
+}

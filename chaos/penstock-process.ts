@@ -1,0 +1,148 @@
+// Penstock as a process that is killed, frozen and started again on the same data, and what the tests ask of it over the API.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { History } from './history.ts'
+
+const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const compileCache = fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url))
+const run = promisify(execFile)
+const startTimeoutMs = 60_000
+const callTimeoutMs = 60_000
+
+/** Where the processes of one installation find each other. */
+export interface Installation {
+  folder: string
+  /** Undefined: SQLite. */
+  databaseUrl: string | undefined
+}
+
+export interface AdminKey {
+  organizationId: string
+  keyId: string
+  keySecret: string
+}
+
+export interface PenstockProcess {
+  /** And is not frozen. */
+  readonly isRunning: boolean
+  start(): Promise<void>
+  /** Resolves when the process is gone, which had no time for anything. */
+  kill(): Promise<void>
+  /** As an operator stops it. */
+  stop(): Promise<void>
+  freeze(): void
+  thaw(): void
+  /** The result of an operation. Rejects when it is refused, or the process is gone. */
+  call<Result>(method: string, path: string, body?: object): Promise<Result>
+  /** What it has logged, through all its lives. */
+  logged(): string
+}
+
+function environmentOf({ folder, databaseUrl }: Installation): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    NODE_COMPILE_CACHE: compileCache,
+    PENSTOCK_DATA: folder,
+    PENSTOCK_MASTER_KEY_FILE: join(folder, 'master-keys.json'),
+    PENSTOCK_PORT: '0',
+    PENSTOCK_ALLOW_LOOPBACK: 'true',
+    PENSTOCK_ALLOW_PLAINTEXT: 'true',
+    PENSTOCK_RATE_LIMIT: '100000/1s',
+    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  }
+}
+
+export async function initialize(installation: Installation): Promise<AdminKey> {
+  const names = ['--organization', 'Chaos', '--admin-name', 'Ada', '--admin-email', 'ada@chaos.example']
+  const env = environmentOf(installation)
+  const { stdout } = await run(process.execPath, [program, 'init', ...names], { env })
+  const find = (label: string): string => {
+    const found = new RegExp(`^${label}\\s+(\\S+)`, 'm').exec(stdout)?.[1]
+    if (found === undefined) throw new Error(`penstock init has not told ${label}`)
+    return found
+  }
+  return { organizationId: find('Organization'), keyId: find('Key id'), keySecret: find('Key secret') }
+}
+
+export function makePenstock(
+  installation: Installation,
+  key: AdminKey,
+  { name, history }: { name: string; history: History },
+): PenstockProcess {
+  let child: ChildProcess | undefined
+  let url = ''
+  let log = ''
+  let isFrozen = false
+
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    const ended = child
+    child = undefined
+    if (!ended || ended.exitCode !== null || ended.signalCode !== null) return
+    const exited = once(ended, 'exit')
+    ended.kill(signal)
+    history.note(`${name} gets ${signal}`)
+    await exited
+  }
+
+  return {
+    get isRunning() {
+      return !isFrozen && child !== undefined && child.exitCode === null && child.signalCode === null
+    },
+    async start() {
+      const started = spawn(process.execPath, [program, 'start'], {
+        env: environmentOf(installation),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      child = started
+      let printed = ''
+      for (const stream of [started.stdout, started.stderr]) {
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          printed += text
+          log += text
+        })
+      }
+      const deadlineMs = Date.now() + startTimeoutMs
+      for (;;) {
+        url = /"reason":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/.exec(printed)?.[1] ?? ''
+        if (url !== '') break
+        if (child !== started) throw new Error(`${name} was killed before it had started`)
+        if (started.exitCode !== null || Date.now() > deadlineMs) throw new Error(`${name} did not start: ${printed}`)
+        await sleep(10)
+      }
+      history.note(`${name} runs as ${started.pid}`)
+    },
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    freeze() {
+      if (isFrozen) return
+      history.note(`${name} is frozen`)
+      isFrozen = true
+      child?.kill('SIGSTOP')
+    },
+    thaw() {
+      if (!isFrozen) return
+      history.note(`${name} goes on`)
+      isFrozen = false
+      child?.kill('SIGCONT')
+    },
+    async call<Result>(method: string, path: string, body?: object): Promise<Result> {
+      const response = await fetch(`${url}/v1/organizations/${key.organizationId}${path}`, {
+        method,
+        headers: {
+          authorization: `Basic ${Buffer.from(`${key.keyId}:${key.keySecret}`).toString('base64')}`,
+          'content-type': 'application/json',
+        },
+        signal: AbortSignal.timeout(callTimeoutMs),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+      return (JSON.parse(text) as { result: Result }).result
+    },
+    logged: () => log,
+  }
+}

@@ -1,0 +1,235 @@
+// One pipe from a source into an engine, run by Penstock as it is started by an operator, with everything around it that can die.
+// Rows flow into the source all the time; at the end every one of them must be in the table as often as in the source.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { SqliteConnection } from '../src/database/sqlite.ts'
+import type { PipeMetrics } from '../src/progress/progress.ts'
+import type { EngineServer } from '../test/real/servers/engine.ts'
+import type { Feed } from './feeds.ts'
+import { type History, makeHistory } from './history.ts'
+import { type Meddler, startMeddler } from './meddler.ts'
+import { type Installation, initialize, makePenstock, type PenstockProcess } from './penstock-process.ts'
+import type { Random } from './random.ts'
+import { columns, compare, type Difference, makeTally, type Tally } from './tally.ts'
+
+export interface WorldOptions {
+  engine: EngineServer
+  /** Different for every world on an engine. */
+  database: string
+  feed: Feed
+  random: Random
+  /** Of PostgreSQL; SQLite unless told. */
+  databaseUrl?: string
+  processes?: number
+  /** Of so many batches, one has rows that no engine takes: to find them takes time. */
+  batchesWithBadRows?: number
+  scaling?: object
+  settings?: object
+}
+
+export interface Outcome {
+  rows: Difference
+  badRows: Difference
+  producedRows: number
+  producedBadRows: number
+  inserts: number
+  retries: number
+}
+
+export interface PipeWorld {
+  engine: EngineServer
+  feed: Feed
+  /** Between Penstock and the engine. */
+  meddler: Meddler
+  penstocks: PenstockProcess[]
+  history: History
+  tally: Tally
+  table: string
+  pipePath: string
+  /** Creates the pipe. */
+  begin(): Promise<void>
+  /** Rows flow until the function that is returned is called. */
+  flow(rowsPerBatch: number): () => Promise<void>
+  metrics(): Promise<PipeMetrics>
+  /** Of the first process that runs. */
+  call<Result>(method: string, path: string, body?: object): Promise<Result>
+  select<Row>(sql: string): Promise<Row[]>
+  countRows(): Promise<number>
+  /** Resolves when everything that was produced has arrived, or when that takes too long. */
+  drain(timeoutMs: number): Promise<Outcome>
+  /** Also keeps, when `isFailure`, what there is to look at, and says where. */
+  close(isFailure: boolean): Promise<string | undefined>
+}
+
+const flowEveryMs = 100
+const settleMs = 1_500
+
+export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
+  const { engine, database, feed, random, databaseUrl, processes = 1 } = options
+  const history = makeHistory()
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-chaos-'))
+  const installation: Installation = { folder, databaseUrl }
+  const key = await initialize(installation)
+  const meddler = await startMeddler(engine)
+  const tally = makeTally(random, options.batchesWithBadRows ?? 100)
+  const penstocks = Array.from({ length: processes }, (_, index) =>
+    makePenstock(installation, key, { name: `Penstock ${index + 1}`, history }),
+  )
+  const table = `${database}.rows`
+  await engine.query(`CREATE DATABASE ${database}`)
+  await penstocks[0]?.start()
+
+  const call: PipeWorld['call'] = (method, path, body) => {
+    const running = penstocks.find(({ isRunning }) => isRunning)
+    if (!running) throw new Error('no Penstock runs')
+    return running.call(method, path, body)
+  }
+  const select = <Row>(sql: string): Promise<Row[]> => selectFrom<Row>(installation, sql)
+  const countRows = async (): Promise<number> => Number(await askCount(engine, table))
+  const world: PipeWorld = {
+    engine,
+    feed,
+    meddler,
+    penstocks,
+    history,
+    tally,
+    table,
+    pipePath: '',
+    async begin() {
+      const service = await call<{ id: string }>('POST', '/services', serviceOf(engine, meddler))
+      const pipe = await call<{ id: string }>('POST', `/services/${service.id}/pipes`, pipeOf(options))
+      world.pipePath = `/services/${service.id}/pipes/${pipe.id}`
+      history.note(`the pipe ${pipe.id} is made`)
+    },
+    flow: (rowsPerBatch) => flow(feed, tally, random, rowsPerBatch),
+    metrics: () => call('GET', `${world.pipePath}/metrics`),
+    call,
+    select,
+    countRows,
+    drain: (timeoutMs) => drain(world, timeoutMs),
+    async close(isFailure) {
+      for (const penstock of penstocks) {
+        penstock.thaw()
+        await penstock.kill()
+      }
+      await meddler.close()
+      await feed.close()
+      if (!isFailure) {
+        rmSync(folder, { recursive: true, force: true })
+        await engine.query(`DROP DATABASE ${database}`).catch(() => undefined)
+        return undefined
+      }
+      writeFileSync(join(folder, 'history.txt'), history.text())
+      for (const [index, penstock] of penstocks.entries()) {
+        writeFileSync(join(folder, `penstock-${index + 1}.log`), penstock.logged())
+      }
+      return folder
+    },
+  }
+  return world
+}
+
+function serviceOf({ user }: EngineServer, { url }: Meddler): object {
+  const { username, password } = user
+  return { name: 'chaos', provider: 'aws', region: 'eu-west-1', endpoint: { url, username, password } }
+}
+
+function pipeOf({ database, feed, scaling, settings }: WorldOptions): object {
+  return {
+    name: 'rows',
+    source: feed.source,
+    destination: {
+      database,
+      table: 'rows',
+      columns,
+      tableDefinition: { engine: { type: 'MergeTree' }, partitionBy: 'modulo(id, 3)', sortingKey: ['id'] },
+    },
+    settings: { streaming_max_insert_wait_ms: 500, object_storage_polling_interval_ms: 200, ...settings },
+    ...(scaling ? { scaling } : {}),
+  }
+}
+
+function flow(feed: Feed, tally: Tally, random: Random, rowsPerBatch: number): () => Promise<void> {
+  let isFlowing = true
+  const flowing = (async () => {
+    while (isFlowing) {
+      await feed.put(tally.next(random.between(1, rowsPerBatch)))
+      await sleep(random.between(0, 2 * flowEveryMs))
+    }
+  })()
+  return async () => {
+    isFlowing = false
+    await flowing
+  }
+}
+
+/** Zero as long as there is no table. */
+async function askCount(engine: EngineServer, table: string): Promise<string> {
+  return await engine.query(`SELECT count() FROM ${table}`).catch(() => '0')
+}
+
+async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, number>> {
+  const answer = await engine.query(`${sql} FORMAT JSONCompact`, undefined, {
+    output_format_json_quote_64bit_integers: '1',
+  })
+  const { data } = JSON.parse(answer) as { data: [string, string][] }
+  // A row of a file is kept with the end of its line.
+  const copies = new Map<string, number>()
+  for (const [value, count] of data) {
+    const text = String(value).trimEnd()
+    copies.set(text, (copies.get(text) ?? 0) + Number(count))
+  }
+  return copies
+}
+
+async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
+  const { engine, table, tally, history } = world
+  const errors = `${table}_penstock_errors`
+  const badRowsSql = `SELECT raw, count() FROM ${errors} FINAL WHERE state = 'refused' GROUP BY raw`
+  history.note(`${tally.goodRows} rows and ${tally.badRows} bad ones were produced; waiting for them`)
+  const deadlineMs = Date.now() + timeoutMs
+  while (Date.now() < deadlineMs) {
+    const rows = await world.countRows()
+    const badRows = Number(await engine.query(`SELECT count() FROM ${errors} FINAL`).catch(() => '0'))
+    const [open] = await world.select<{ open: number | string }>('SELECT count(*) AS open FROM pipe_deliveries')
+    if (rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0) break
+    await sleep(100)
+  }
+  // What would come twice may still be on its way.
+  await sleep(settleMs)
+  const copies = await copiesIn(engine, `SELECT id, count() FROM ${table} GROUP BY id`)
+  const badCopies = tally.badRows > 0 ? await copiesIn(engine, badRowsSql).catch(() => new Map()) : new Map()
+  const { inserts, retries } = await world.metrics()
+  const outcome = {
+    rows: compare(new Map([...tally.copies()].map(([id, count]) => [String(id), count])), copies),
+    badRows: compare(tally.badCopies(), badCopies),
+    producedRows: tally.goodRows,
+    producedBadRows: tally.badRows,
+    inserts,
+    retries,
+  }
+  history.note(`outcome: ${JSON.stringify(outcome)}`)
+  history.note(`metrics: ${JSON.stringify(await world.metrics())}`)
+  return outcome
+}
+
+async function selectFrom<Row>({ folder, databaseUrl }: Installation, sql: string): Promise<Row[]> {
+  if (databaseUrl === undefined) {
+    const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: true })
+    try {
+      return connection.database.prepare(sql).all() as Row[]
+    } finally {
+      connection.close()
+    }
+  }
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}

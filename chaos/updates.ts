@@ -1,0 +1,124 @@
+// A pipe is changed again and again while rows flow: every change comes into effect, a bad one changes nothing and is told, and
+// nothing is lost or there twice.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Login } from '../test/sources/kafka-server.ts'
+import { inWorld, type Run } from './in-world.ts'
+import type { PipeWorld, WorldOptions } from './pipe-world.ts'
+import type { Random } from './random.ts'
+import { columns } from './tally.ts'
+import { untilRowsCome } from './troubles.ts'
+
+const effectTimeoutMs = 40_000
+
+export interface UpdateOptions extends WorldOptions {
+  /** All of whom may read the topic. */
+  logins: Login[]
+}
+
+interface Change {
+  name: string
+  path?: string
+  body: object
+}
+
+export async function runUpdates(options: UpdateOptions, changes: number): Promise<Run> {
+  const { random } = options
+  return inWorld(options, async (world) => {
+    await world.begin()
+    const stopFlow = world.flow(80)
+    try {
+      await untilRowsCome(world, 0)
+      for (let number = 0; number < changes; number++) {
+        const { name, path = '', body } = random.pick(makers)(options, number)
+        world.history.note(`${number + 1}. ${name}: ${JSON.stringify(body)}`)
+        await world.call('PATCH', `${world.pipePath}${path}`, body)
+        // Some changes come before the one before is in effect.
+        if (random.happens(0.6)) await untilInEffect(world)
+        else await sleep(random.between(0, 500))
+      }
+      await untilInEffect(world)
+      await changeBadly(world, options)
+      await isInEffectOnEngine(world, random)
+    } finally {
+      await stopFlow()
+    }
+  })
+}
+
+const makers: ((options: UpdateOptions, number: number) => Change)[] = [
+  ({ logins, random }) => ({
+    name: 'credentials',
+    body: { source: { kafka: { credentials: random.pick(logins) } } },
+  }),
+  (_options, number) => ({
+    name: 'columns',
+    body: {
+      destination: { columns: [...columns, ...Array.from({ length: number + 1 }, (_, index) => extraColumn(index))] },
+    },
+  }),
+  ({ random }) => ({
+    name: 'settings',
+    body: {
+      settings: { engine_max_threads: random.between(1, 8), streaming_max_insert_wait_ms: random.between(500, 900) },
+    },
+  }),
+  ({ random }) => ({
+    name: 'mappings',
+    body: { fieldMappings: [{ destinationField: 'note', sourceField: random.pick(['note', 'at']) }] },
+  }),
+  ({ random }) => ({
+    name: 'scaling',
+    path: '/scaling',
+    body: { replicas: random.between(1, 3), concurrency: random.below(3) },
+  }),
+  (_options, number) => ({ name: 'name', body: { name: `rows ${number}` } }),
+]
+
+function extraColumn(index: number): { name: string; type: string } {
+  return { name: `extra_${index}`, type: 'String' }
+}
+
+async function untilInEffect(world: PipeWorld): Promise<void> {
+  const deadlineMs = Date.now() + effectTimeoutMs
+  for (;;) {
+    const [pipe] = await world.select<{ version: number }>('SELECT version FROM pipes')
+    const workers = await world.select<{ version: number }>('SELECT pipe_version AS version FROM pipe_workers')
+    const { state, stateReason } = await world.metrics()
+    const isEverywhere = workers.length > 0 && workers.every(({ version }) => version === pipe?.version)
+    if (state === 'Running' && isEverywhere) return
+    if (Date.now() > deadlineMs) throw new Error(`a change is not in effect: ${state}, ${stateReason}`)
+    await sleep(100)
+  }
+}
+
+/** The one before goes on, and the pipe says why. */
+async function changeBadly(world: PipeWorld, { logins }: UpdateOptions): Promise<void> {
+  const [login] = logins
+  const setPassword = (password: string | undefined): Promise<unknown> =>
+    world.call('PATCH', world.pipePath, { source: { kafka: { credentials: { ...login, password } } } })
+  await setPassword('no such password')
+  const deadlineMs = Date.now() + effectTimeoutMs
+  while (!(await world.metrics()).stateReason?.startsWith('the change is not in effect')) {
+    if (Date.now() > deadlineMs) throw new Error('nobody says that the bad change is not in effect')
+    await sleep(100)
+  }
+  const metrics = await world.metrics()
+  world.history.note(`a bad change: ${metrics.state}, ${metrics.stateReason}`)
+  assert.equal(metrics.state, 'Degraded')
+  await untilRowsCome(world, await world.countRows())
+  await setPassword(login?.password)
+  await untilInEffect(world)
+}
+
+/** What the engine itself says about the inserts that came after a change. */
+async function isInEffectOnEngine(world: PipeWorld, random: Random): Promise<void> {
+  const threads = random.between(9, 16)
+  await world.call('PATCH', world.pipePath, { settings: { engine_max_threads: threads } })
+  await untilInEffect(world)
+  await untilRowsCome(world, await world.countRows())
+  const inserts = (await world.engine.listQueries(`${world.table.split('.')[1]}`)).filter(
+    ({ query, settings }) => query.startsWith('INSERT INTO') && settings.max_threads === String(threads),
+  )
+  assert.ok(inserts.length > 0, `no insert has max_threads = ${threads}`)
+}

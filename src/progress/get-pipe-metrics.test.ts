@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { onBothDatabases } from '../../test/harness.ts'
+import { newId } from '../lib/id.ts'
+import { createPipe } from '../pipes/create-pipe.ts'
+
+onBothDatabases('getPipeMetrics', (app) => {
+  /** A pipe of the example, and what its runner would have written down. */
+  async function setUp() {
+    const { organizationId, admin, serviceId } = await app().addOrganization()
+    const pipes = `/v1/organizations/${organizationId}/services/${serviceId}/pipes`
+    const body = { ...(createPipe.example.body as object), startPaused: false }
+    const created = await app().request('POST', pipes, { key: admin, body })
+    assert.equal(created.status, 200, created.text)
+    const pipeId: string = created.body.result.id
+    const get = async (key = admin, id = pipeId) => app().request('GET', `${pipes}/${id}/metrics`, { key })
+    const addWorker = (slot: number, { doing = '', lag = 'NULL', aliveMs = 15_000 }) =>
+      app().query(
+        `INSERT INTO pipe_workers (pipe_id, slot, slots, runner_id, epoch, expires_at, doing, lag_records)
+         VALUES ('${pipeId}', ${slot}, 3, 'r', 1, '${new Date(Date.now() + aliveMs).toISOString()}', '${doing}', ${lag})`,
+      )
+    const setState = (state: string, reason = 'NULL') =>
+      app().query(`UPDATE pipes SET state = '${state}', state_reason = ${reason} WHERE id = '${pipeId}'`)
+    const addMinute = (minutesAgo: number, rows: number) => {
+      const minute = new Date(Math.floor(Date.now() / 60_000 - minutesAgo) * 60_000).toISOString()
+      return app()
+        .query(
+          `INSERT INTO pipe_throughput (pipe_id, minute, rows_read, bytes_read, rows_written, rows_refused)
+           VALUES ('${pipeId}', '${minute}', ${rows}, ${rows * 10}, ${rows - 1}, 1)`,
+        )
+        .then(() => minute)
+    }
+    return { organizationId, admin, serviceId, pipeId, get, addWorker, addMinute, setState }
+  }
+
+  describe('200', () => {
+    it('of a pipe that has never run has nothing but zeros', async () => {
+      const { get } = await setUp()
+      const { status, body } = await get()
+      assert.equal(status, 200)
+      assert.deepEqual(body.result, {
+        state: 'Provisioning',
+        stateReason: null,
+        doing: 'Waiting for a runner to take it.',
+        delivery: null,
+        deliveryReason: null,
+        rowsRead: 0,
+        bytesRead: 0,
+        rowsWritten: 0,
+        bytesWritten: 0,
+        rowsRefused: 0,
+        inserts: 0,
+        retries: 0,
+        lag: null,
+        lastInsertAt: null,
+        lastError: null,
+        lastErrorAt: null,
+        replayRequestedAt: null,
+        workers: [],
+        throughput: [],
+      })
+    })
+
+    it('has what the runner has counted, beyond 32 bits', async () => {
+      const { pipeId, get, setState } = await setUp()
+      await setState('Degraded', `'the engine is away'`)
+      await app().query(
+        `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts,
+           retries, last_insert_at, last_error, last_error_at, delivery, delivery_reason)
+         VALUES ('${pipeId}', 5000000000, 90000000000, 4999999998, 70000000000, 2, 812, 3, '2026-11-02T16:40:07.310Z',
+           'the engine is away', '2026-11-02T16:41:00.000Z', 'at_least_once', 'the table keeps no tokens')`,
+      )
+      const { result } = (await get()).body
+      const { workers, throughput, doing, ...figures } = result
+      assert.deepEqual(figures, {
+        state: 'Degraded',
+        stateReason: 'the engine is away',
+        delivery: 'at_least_once',
+        deliveryReason: 'the table keeps no tokens',
+        rowsRead: 5_000_000_000,
+        bytesRead: 90_000_000_000,
+        rowsWritten: 4_999_999_998,
+        bytesWritten: 70_000_000_000,
+        rowsRefused: 2,
+        inserts: 812,
+        retries: 3,
+        lag: null,
+        lastInsertAt: '2026-11-02T16:40:07.310Z',
+        lastError: 'the engine is away',
+        lastErrorAt: '2026-11-02T16:41:00.000Z',
+        replayRequestedAt: null,
+      })
+    })
+
+    it('tells of the workers that hold their place, and adds up what waits for those that know', async () => {
+      const { get, addWorker, setState } = await setUp()
+      await setState('Running')
+      await addWorker(0, { doing: 'Reading.', lag: '40' })
+      assert.equal((await get()).body.result.doing, 'Reading.')
+      await addWorker(1, { doing: 'Inserting.', lag: '2' })
+      await addWorker(2, { doing: 'Waiting' })
+      await addWorker(3, { doing: 'Gone.', lag: '1000', aliveMs: -1 })
+      const { doing, lag, workers } = (await get()).body.result
+      assert.equal(doing, 'Worker 1: Reading.')
+      assert.equal(lag, 42)
+      assert.deepEqual(workers, [
+        { slot: 0, doing: 'Reading.', lag: 40 },
+        { slot: 1, doing: 'Inserting.', lag: 2 },
+        { slot: 2, doing: 'Waiting.', lag: null },
+      ])
+    })
+
+    it('has the minutes of the last hour, the oldest first', async () => {
+      const { get, addMinute } = await setUp()
+      const now = await addMinute(0, 10)
+      const before = await addMinute(59, 20)
+      await addMinute(61, 30)
+      assert.deepEqual((await get()).body.result.throughput, [
+        { minute: before, rowsRead: 20, bytesRead: 200, rowsWritten: 19, rowsRefused: 1 },
+        { minute: now, rowsRead: 10, bytesRead: 100, rowsWritten: 9, rowsRefused: 1 },
+      ])
+    })
+
+    it('says in words what a pipe without a worker does', async () => {
+      const { get, setState, addWorker } = await setUp()
+      const told = async (state: string): Promise<string> => {
+        await setState(state)
+        return (await get()).body.result.doing
+      }
+      assert.equal(await told('Running'), 'Waiting for a runner to take it.')
+      assert.equal(await told('Stopping'), 'Stopping.')
+      assert.equal(await told('Stopped'), 'Stopped.')
+      assert.equal(await told('Completed'), 'Completed: everything was loaded.')
+      assert.match(await told('Failed'), /until it is started again/)
+      // One that is left over for some seconds does nothing any more.
+      await addWorker(0, { doing: 'Reading.' })
+      assert.equal(await told('Stopped'), 'Stopped.')
+      assert.equal(await told('Stopping'), 'Reading.')
+    })
+
+    it('is for developers too', async () => {
+      const { organizationId, get } = await setUp()
+      assert.equal((await get(await app().addKey(organizationId, 'developer'))).status, 200)
+    })
+  })
+
+  it('404 for a pipe that is not there', async () => {
+    const { admin, serviceId, get } = await setUp()
+    const id = newId()
+    const { status, body } = await get(admin, id)
+    assert.equal(status, 404)
+    assert.equal(body.error, `NOT_FOUND: pipe ${id} was not found in service ${serviceId}`)
+  })
+})

@@ -1,0 +1,53 @@
+import { operation } from '../http/operation.ts'
+import { Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
+import { loadPipe } from '../pipes/change-pipe.ts'
+import { PipePath } from '../pipes/pipe.ts'
+import { engineAccess } from '../services/engine-access.ts'
+import { loadService } from '../services/service.ts'
+import { findProgress } from './figures/store.ts'
+import { badRowExample, PipeBadRow } from './progress.ts'
+
+const defaultLimit = 100
+
+export const listPipeErrors = operation({
+  id: 'listPipeErrors',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors',
+  tag: 'data pipes',
+  summary: 'List refused rows',
+  description:
+    'The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept ' +
+    'for 7 days in a table of the engine beside that of the pipe, and read from there. Takes at most 10 seconds.',
+  access: 'developer',
+  stability: 'beta',
+  params: PipePath,
+  query: Type.Object(
+    {
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit, description: 'Most rows in the answer.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  result: Type.Array(PipeBadRow),
+  problems: ['engine_refuses', 'engine_unavailable'],
+  example: { summary: 'One refused row', result: [badRowExample] },
+  prepare: {
+    isNeeded: () => true,
+    async run({ sql, vault, readBadRows }, { params, query }) {
+      const { id: pipeId, destination } = await loadPipe(sql, params)
+      const { table, database } = destination
+      const progress = await findProgress(sql, params)
+      // An engine is not asked for what was never there.
+      if (!progress?.rowsRefused || table === undefined) return []
+      const { organizationId, serviceId } = params
+      const engine = engineAccess(vault, await loadService(sql, organizationId, serviceId))
+      if (typeof engine === 'string') throw new Problem('engine_refuses', engine)
+      return readBadRows({ organizationId, engine, database, table, pipeId, limit: query.limit ?? defaultLimit })
+    },
+  },
+  async run(_context, { prepared }) {
+    return { result: prepared ?? [] }
+  },
+})

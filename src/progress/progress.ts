@@ -1,0 +1,110 @@
+// How far a pipe has come and what it has done, as its runner keeps it and as the API shows it.
+import { nullable, type Static, Type } from '../lib/schema.ts'
+import { PipeState } from '../pipes/pipe-state.ts'
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const moment = (description: string) => nullable(Type.String({ format: 'date-time', description }))
+
+/** Of the last hour, in the answer: one entry for each minute in which something happened. */
+export const shownMinutes = 60
+
+const Throughput = Type.Object(
+  {
+    minute: Type.String({ format: 'date-time', description: 'Where the minute begins.' }),
+    rowsRead: count('Records and rows of files that were read.'),
+    bytesRead: count('As they lie in the source.'),
+    rowsWritten: count('Rows that the engine took.'),
+    rowsRefused: count('Rows that the engine did not take.'),
+  },
+  { $id: 'PipeThroughput', additionalProperties: false },
+)
+
+export const PipeMetrics = Type.Object(
+  {
+    state: PipeState,
+    stateReason: nullable(
+      Type.String({ description: 'Why the pipe has this state, as a sentence; null while all is well.' }),
+    ),
+    doing: Type.String({ description: 'What the pipe is doing now, in words.' }),
+    delivery: nullable(
+      Type.Enum(['exactly_once', 'at_least_once'], {
+        description: 'Whether rows can be there twice after a failure; null before the pipe has run.',
+      }),
+    ),
+    deliveryReason: nullable(Type.String({ description: 'Why it is not exactly once, and what would make it so.' })),
+    rowsRead: count('Records and rows of files that were read since the pipe was created.'),
+    bytesRead: count('As they lie in the source.'),
+    rowsWritten: count('Rows that the engine took.'),
+    bytesWritten: count('What was sent to the engine.'),
+    rowsRefused: count('Rows that the engine did not take, kept in the table of errors.'),
+    inserts: count('Batches that the engine took.'),
+    retries: count('Attempts that failed and were repeated.'),
+    lag: nullable(count('Records or files that wait in the source; null when nobody knows.')),
+    lastInsertAt: moment('When the engine last took a batch.'),
+    lastError: nullable(Type.String({ description: 'What last went wrong, as a sentence.' })),
+    lastErrorAt: moment('When that was.'),
+    replayRequestedAt: moment('Since when refused rows wait to be tried again; null when none do.'),
+    workers: Type.Array(
+      Type.Object(
+        {
+          slot: Type.Integer({ minimum: 0 }),
+          doing: Type.String(),
+          lag: nullable(count('Records or files that wait for this worker.')),
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'The workers that run now, at most `scaling.replicas`.' },
+    ),
+    throughput: Type.Array(Throughput, { description: 'By the minute, the last hour, the oldest first.' }),
+  },
+  { $id: 'PipeMetrics', additionalProperties: false },
+)
+export type PipeMetrics = Static<typeof PipeMetrics>
+
+export const PipeBadRow = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ format: 'date-time', description: 'When it was refused.' }),
+    partition: Type.String(),
+    position: Type.String({ description: 'Where it stands in the source.' }),
+    reason: Type.String({ description: 'What is wrong with it, in the words of the engine.' }),
+    raw: Type.String({ description: 'The row as it came; its first 10,000 characters.' }),
+    isCut: Type.Boolean({ description: 'Whether the row goes on after that.' }),
+  },
+  { $id: 'PipeBadRow', additionalProperties: false },
+)
+
+export const metricsExample: PipeMetrics = {
+  state: 'Running',
+  stateReason: null,
+  doing: 'Reading from 3 partitions of the topic orders.',
+  delivery: 'exactly_once',
+  deliveryReason: null,
+  rowsRead: 120_500,
+  bytesRead: 31_330_000,
+  rowsWritten: 120_000,
+  bytesWritten: 12_400_000,
+  rowsRefused: 2,
+  inserts: 240,
+  retries: 1,
+  lag: 498,
+  lastInsertAt: '2026-11-02T16:40:07.310Z',
+  lastError: 'clickhouse.northwind.example:8443 did not answer in time',
+  lastErrorAt: '2026-11-02T14:02:51.800Z',
+  replayRequestedAt: null,
+  workers: [{ slot: 0, doing: 'Reading from 3 partitions of the topic orders.', lag: 498 }],
+  throughput: [
+    { minute: '2026-11-02T16:39:00.000Z', rowsRead: 1020, bytesRead: 265_200, rowsWritten: 1018, rowsRefused: 2 },
+    { minute: '2026-11-02T16:40:00.000Z', rowsRead: 180, bytesRead: 46_800, rowsWritten: 180, rowsRefused: 0 },
+  ],
+}
+
+export const badRowExample: Static<typeof PipeBadRow> = {
+  id: '5f0c9e2b7a41d386',
+  at: '2026-11-02T16:39:12.480Z',
+  partition: '1',
+  position: 'offset 40213',
+  reason: 'Cannot parse input: expected a number in the column amount',
+  raw: '{"id": 40213, "amount": "twelve"}',
+  isCut: false,
+}

@@ -1,0 +1,62 @@
+// The state of a pipe as its workers make it. A command that came meanwhile wins: only states that the runner ends, or that
+// pipes have while they run, are ever left by it.
+import type { PipeState } from '../pipes/pipe-state.ts'
+
+export type WorkerState = 'starting' | 'running' | 'modifying' | 'degraded' | 'completed'
+
+export interface WorkerOfPipe {
+  slot: number
+  slots: number
+  state: WorkerState
+  reason: string | null
+  pipeVersion: number
+  isLive: boolean
+}
+
+export interface SettledState {
+  state: PipeState
+  reason: string | null
+  /** Nobody works on the pipe any more. */
+  isAtRest: boolean
+}
+
+const ends: Partial<Record<PipeState, PipeState>> = { Stopping: 'Stopped', Pausing: 'Paused' }
+
+/** What pipes are in while workers are to work on them. */
+export const workingStates: readonly PipeState[] = [
+  'Provisioning',
+  'Setup',
+  'Snapshot',
+  'Running',
+  'Modifying',
+  'Resync',
+  'Degraded',
+]
+
+/** A slot that has loaded everything is not worked on again, unless the pipe has changed since. */
+export function isCompleted(worker: Pick<WorkerOfPipe, 'state' | 'pipeVersion'>, pipeVersion: number): boolean {
+  return worker.state === 'completed' && worker.pipeVersion === pipeVersion
+}
+
+/** Undefined: the state stays as it is. */
+export function settledState(
+  pipe: { state: PipeState; version: number; slots: number },
+  workers: WorkerOfPipe[],
+): SettledState | undefined {
+  const end = ends[pipe.state]
+  if (end) {
+    const hasWorker = workers.some(({ isLive, state }) => isLive && state !== 'completed')
+    return hasWorker ? undefined : { state: end, reason: null, isAtRest: true }
+  }
+  if (!workingStates.includes(pipe.state)) return undefined
+  const present = workers.filter(({ slots }) => slots === pipe.slots)
+  const completed = present.filter((worker) => isCompleted(worker, pipe.version))
+  if (completed.length === pipe.slots) return { state: 'Completed', reason: null, isAtRest: true }
+
+  const live = workers.filter(({ isLive }) => isLive)
+  const degraded = live.find(({ state }) => state === 'degraded')
+  if (degraded) return { state: 'Degraded', reason: degraded.reason, isAtRest: false }
+  if (live.some(({ state }) => state === 'modifying')) return { state: 'Modifying', reason: null, isAtRest: false }
+  const atWork = present.filter((worker) => completed.includes(worker) || (worker.isLive && worker.state === 'running'))
+  return atWork.length === pipe.slots ? { state: 'Running', reason: null, isAtRest: false } : undefined
+}

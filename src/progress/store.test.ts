@@ -1,0 +1,430 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { onBothDatabases } from '../../test/harness.ts'
+import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { newId } from '../lib/id.ts'
+import { hasPipesToRun, listPipesToRun } from '../pipes/store.ts'
+import type { FigureChanges } from '../runner/worker.ts'
+import { listRunners } from './runners/store.ts'
+import { settledState, type WorkerOfPipe } from './settled-state.ts'
+import { listDeliveries, listPositions, type WorkerPlace } from './store.ts'
+import { listWorkers } from './workers/store.ts'
+
+const minuteMs = 60_000
+const begin = Date.parse('2026-11-02T10:00:30.000Z')
+const at = (ms: number): string => new Date(begin + ms).toISOString()
+
+const noFigures: FigureChanges = {
+  rowsRead: 0,
+  bytesRead: 0,
+  rowsWritten: 0,
+  bytesWritten: 0,
+  rowsRefused: 0,
+  inserts: 0,
+  retries: 0,
+}
+const someFigures: FigureChanges = {
+  rowsRead: 10,
+  bytesRead: 1000,
+  rowsWritten: 8,
+  bytesWritten: 300,
+  rowsRefused: 2,
+  inserts: 1,
+  retries: 3,
+}
+const ranges = [{ partition: 'orders/0', from: '0', next: '10' }]
+
+onBothDatabases('the progress of pipes', (app) => {
+  const write: ReturnType<typeof app>['app']['database']['write'] = (...args) => app().app.database.write(...args)
+
+  async function makePipe(scaling: { replicas?: number } = {}, kind: 'kafka' | 'objectStorage' = 'kafka') {
+    const service = await serviceOfPipes(app())
+    const { organizationId } = service
+    const { id: pipeId } = await service.create({ ...leastPipes[kind], scaling })
+    const claim = (runnerId: string, nowMs = 0, limit = 40) =>
+      write(
+        'claimWorkers',
+        { organizationId, pipeId, runnerId, now: at(nowMs), expiresAt: at(nowMs + 15_000), limit },
+        organizationId,
+      )
+    const placeOf = (epoch: number, slot = 0): WorkerPlace => ({ organizationId, pipeId, slot, epoch })
+    const tell = (place: WorkerPlace, state: WorkerOfPipe['state'], more: object = {}) =>
+      write(
+        'tellWorker',
+        { place, pipeVersion: 1, state, reason: null, doing: '', lag: null, now: at(0), ...more },
+        organizationId,
+      )
+    const stored = async () => (await service.load(pipeId)).state
+    const reasonOf = async () =>
+      (await app().query<{ state_reason: string | null }>(`SELECT state_reason FROM pipes WHERE id = '${pipeId}'`))[0]
+        ?.state_reason
+    return { ...service, pipeId, claim, placeOf, tell, stored, reasonOf }
+  }
+
+  const workersOf = async (pipeId: string) =>
+    (await listWorkers(app().app.database.reader)).filter((worker) => worker.pipeId === pipeId)
+
+  describe('claims', () => {
+    it('give a slot to one of many who ask at once', async () => {
+      const { claim } = await makePipe({ replicas: 3 })
+      const answers = await Promise.all(Array.from({ length: 8 }, () => claim(newId(), 0, 1)))
+      const slots = answers.flatMap(({ claimed }) => claimed).sort()
+      assert.deepEqual(slots, [0, 1, 2])
+      assert.equal(new Set(answers.filter(({ claimed }) => claimed.length > 0).map(({ epoch }) => epoch)).size, 3)
+    })
+
+    it('take over what has expired, with another epoch, and nothing before', async () => {
+      const { claim, pipeId } = await makePipe()
+      const first = await claim('runner-a')
+      assert.deepEqual(first, { slots: 1, epoch: 1, claimed: [0] })
+      assert.deepEqual((await claim('runner-b', 14_999)).claimed, [])
+      assert.deepEqual(await claim('runner-b', 15_000), { slots: 1, epoch: 2, claimed: [0] })
+      assert.deepEqual(
+        (await workersOf(pipeId)).map(({ runnerId, epoch, state }) => [runnerId, epoch, state]),
+        [['runner-b', 2, 'starting']],
+      )
+    })
+
+    it('are of one slot when the files of object storage are not to be shared', async () => {
+      const { claim, send, pipeId } = await makePipe({ replicas: 3 }, 'objectStorage')
+      const { status } = await send('PUT', `/${pipeId}/settings`, { object_storage_use_cluster_function: false })
+      assert.equal(status, 200)
+      assert.deepEqual((await claim('runner-a')).claimed, [0])
+    })
+
+    it('wait until nobody works by another number of slots', async () => {
+      const { claim, send, pipeId, organizationId } = await makePipe({ replicas: 2 })
+      const { epoch } = await claim('runner-a')
+      await send('PATCH', `/${pipeId}/scaling`, { replicas: 3 })
+      assert.deepEqual((await claim('runner-b')).claimed, [])
+      const release = { organizationId, pipeId, places: [{ slot: 0, epoch }], now: at(0) }
+      await write('releaseWorkers', release, organizationId)
+      assert.deepEqual((await claim('runner-b')).claimed, [], 'the other slot is still worked on')
+      assert.deepEqual(await claim('runner-b', 15_000), { slots: 3, epoch: epoch + 1, claimed: [0, 1, 2] })
+    })
+
+    it('give nothing of a pipe that is not to run, or is gone', async () => {
+      const { claim, send, pipeId } = await makePipe()
+      await send('PATCH', `/${pipeId}/state`, { command: 'stop' })
+      assert.deepEqual((await claim('runner-a')).claimed, [])
+      await send('DELETE', `/${pipeId}`)
+      assert.deepEqual((await claim('runner-a')).claimed, [])
+    })
+
+    it('leave a slot that has loaded everything, until the pipe is changed', async () => {
+      const { claim, send, tell, placeOf, pipeId } = await makePipe({ replicas: 2 })
+      const { epoch } = await claim('runner-a')
+      await tell(placeOf(epoch, 1), 'completed')
+      assert.deepEqual((await claim('runner-b', 20_000)).claimed, [0])
+      await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
+      assert.deepEqual((await claim('runner-b', 20_000)).claimed, [1])
+    })
+  })
+
+  describe('leases', () => {
+    it('are renewed all at once, and those that were taken are not told as held', async () => {
+      const one = await makePipe()
+      const other = await makePipe()
+      const runnerId = newId()
+      const { epoch } = await one.claim(runnerId)
+      await other.claim(runnerId)
+      await other.claim('runner-b', 15_000)
+      const doing = { pipeId: one.pipeId, slot: 0, epoch, doing: 'Reading', lag: 7 }
+      const lost = { pipeId: other.pipeId, slot: 0, epoch: 1, doing: 'Writing', lag: 9 }
+      const report = { runnerId, startedAt: at(0), now: at(15_000), expiresAt: at(30_000), doings: [doing, lost] }
+      const held = await write('reportRunner', report, 'runner')
+      assert.deepEqual(held, [one.placeOf(epoch)])
+      const expiries = [...(await workersOf(one.pipeId)), ...(await workersOf(other.pipeId))]
+      assert.deepEqual(
+        expiries.map(({ expiresAt, runnerId }) => [expiresAt, runnerId === 'runner-b']),
+        [
+          [at(30_000), false],
+          [at(30_000), true],
+        ],
+      )
+      const rows = await app().query(
+        `SELECT doing, lag_records FROM pipe_workers WHERE pipe_id IN ('${one.pipeId}', '${other.pipeId}') ORDER BY doing`,
+      )
+      assert.deepEqual(
+        rows.map((row) => Object.values(row as object).map((value) => (value === null ? null : String(value)))),
+        [
+          ['', null],
+          ['Reading', '7'],
+        ],
+      )
+      assert.deepEqual((await listRunners(app().app.database.reader, at(14_000))).includes(runnerId), true)
+      assert.deepEqual((await listRunners(app().app.database.reader, at(15_000))).includes(runnerId), false)
+      await write('endRunner', runnerId, 'runner')
+      assert.deepEqual((await listRunners(app().app.database.reader, at(0))).includes(runnerId), false)
+    })
+  })
+
+  describe('what a worker writes', () => {
+    const writesOf = (place: WorkerPlace) => {
+      const { organizationId } = place
+      const delivery = { id: 'token-1', number: 1, ranges }
+      const positions = [{ partition: 'orders/0', position: '10' }]
+      const finish = { place, done: [], behind: ['token-1'], positions, figures: someFigures, now: at(0) }
+      return [
+        () => write('setPositions', { place, positions: [{ partition: 'orders/0', position: '0' }] }, organizationId),
+        () => write('beginDelivery', { place, delivery }, organizationId),
+        () =>
+          write('refuseRows', { place, deliveryId: 'token-1', badRows: [{ index: 3, reason: 'no' }] }, organizationId),
+        () => write('finishDeliveries', finish, organizationId),
+      ]
+    }
+
+    it('is kept while the place is its own', async () => {
+      const { claim, placeOf, pipeId } = await makePipe({ replicas: 2 })
+      const place = placeOf((await claim('runner-a')).epoch, 1)
+      const { reader } = app().app.database
+      const [setPositions, begin, refuse, finish] = writesOf(place)
+      assert.equal(await setPositions!(), true)
+      assert.deepEqual(await listPositions(reader, pipeId), [{ partition: 'orders/0', position: '0' }])
+      assert.equal(await begin!(), true)
+      const delivery = { id: 'token-1', slot: 1, slots: 2, number: 1, ranges, isDone: false }
+      assert.deepEqual(await listDeliveries(reader, pipeId), [delivery])
+      assert.equal(await refuse!(), true)
+      assert.deepEqual(await listDeliveries(reader, pipeId), [{ ...delivery, badRows: [{ index: 3, reason: 'no' }] }])
+      assert.equal(await finish!(), true)
+      assert.deepEqual(await listDeliveries(reader, pipeId), [])
+      assert.deepEqual(await listPositions(reader, pipeId), [{ partition: 'orders/0', position: '10' }])
+    })
+
+    it('is refused after another has taken the place, and changes nothing', async () => {
+      const { claim, placeOf, pipeId } = await makePipe()
+      const old = placeOf((await claim('runner-a')).epoch)
+      const next = placeOf((await claim('runner-b', 15_000)).epoch)
+      for (const refused of writesOf(old)) assert.equal(await refused(), false)
+      const { reader } = app().app.database
+      assert.deepEqual([await listPositions(reader, pipeId), await listDeliveries(reader, pipeId)], [[], []])
+      for (const made of writesOf(next)) assert.equal(await made(), true)
+      for (const refused of writesOf(old)) assert.equal(await refused(), false)
+      assert.deepEqual(await listPositions(reader, pipeId), [{ partition: 'orders/0', position: '10' }])
+    })
+
+    it('is refused when the pipe has been deleted', async () => {
+      const { claim, placeOf, send, pipeId, tell } = await makePipe()
+      const place = placeOf((await claim('runner-a')).epoch)
+      for (const made of writesOf(place)) assert.equal(await made(), true)
+      assert.equal((await send('DELETE', `/${pipeId}`)).status, 200)
+      for (const refused of writesOf(place)) assert.equal(await refused(), false)
+      assert.equal(await tell(place, 'running'), false)
+      assert.deepEqual(await listPositions(app().app.database.reader, pipeId), [])
+    })
+
+    it('keeps an earlier delivery open while a later one is done, and resumes within an object', async () => {
+      const { claim, placeOf, pipeId, organizationId } = await makePipe()
+      const place = placeOf((await claim('runner-a')).epoch)
+      const { reader } = app().app.database
+      for (const number of [1, 2]) {
+        const delivery = { id: `token-${number}`, number, ranges: [{ ...ranges[0]!, beginByte: 5, endByte: null }] }
+        await write('beginDelivery', { place, delivery }, organizationId)
+      }
+      const nothing = { place, positions: [], figures: noFigures, now: at(0) }
+      await write('finishDeliveries', { ...nothing, done: ['token-2'], behind: [] }, organizationId)
+      assert.deepEqual(
+        (await listDeliveries(reader, pipeId)).map(({ id, isDone }) => [id, isDone]),
+        [
+          ['token-1', false],
+          ['token-2', true],
+        ],
+      )
+      const positions = [{ partition: 'objects', position: 'a', within: 'b', offsetBytes: 5_000_000_000 }]
+      await write(
+        'finishDeliveries',
+        { ...nothing, done: [], behind: ['token-1', 'token-2'], positions },
+        organizationId,
+      )
+      assert.deepEqual(await listDeliveries(reader, pipeId), [])
+      assert.deepEqual(await listPositions(reader, pipeId), positions)
+      const whole = [{ partition: 'objects', position: 'b' }]
+      await write('setPositions', { place, positions: whole }, organizationId)
+      assert.deepEqual(await listPositions(reader, pipeId), whole)
+    })
+
+    it('is counted once, also when it is sent again, and by the minute', async () => {
+      const { claim, placeOf, pipeId, organizationId } = await makePipe()
+      const place = placeOf((await claim('runner-a')).epoch)
+      for (const [index, ms] of [0, 10, minuteMs].entries()) {
+        const id = `token-${index}`
+        await write('beginDelivery', { place, delivery: { id, number: index, ranges } }, organizationId)
+        const finish = { place, done: [], behind: [id], positions: [], figures: someFigures, now: at(ms) }
+        for (let time = 0; time < 2; time++) await write('finishDeliveries', finish, organizationId)
+      }
+      const retried = { place, done: [], behind: [], positions: [], figures: { ...noFigures, retries: 1 }, now: at(0) }
+      await write('finishDeliveries', retried, organizationId)
+      const [figures] = await app().query<Record<string, unknown>>(
+        `SELECT rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries, last_insert_at
+         FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+      )
+      assert.deepEqual(Object.values(figures!).map(String), ['30', '3000', '24', '900', '6', '3', '10', at(minuteMs)])
+      const throughput = async () =>
+        (
+          await app().query<object>(
+            `SELECT minute, rows_read, rows_written FROM pipe_throughput WHERE pipe_id = '${pipeId}' ORDER BY minute`,
+          )
+        ).map((row) => Object.values(row).map(String))
+      assert.deepEqual(await throughput(), [
+        ['2026-11-02T10:00:00.000Z', '20', '16'],
+        ['2026-11-02T10:01:00.000Z', '10', '8'],
+      ])
+      await write('forgetOldThroughput', { now: '2026-11-03T11:00:59.000Z' }, 'maintenance')
+      assert.deepEqual(await throughput(), [['2026-11-02T10:01:00.000Z', '10', '8']])
+    })
+  })
+
+  describe('states', () => {
+    it('are those of the workers, and leave version and updatedAt alone', async () => {
+      const { claim, placeOf, tell, stored, reasonOf, load, pipeId } = await makePipe({ replicas: 2 })
+      const { updatedAt, version } = await load(pipeId)
+      const { epoch } = await claim('runner-a')
+      await tell(placeOf(epoch, 0), 'running')
+      assert.equal(await stored(), 'Provisioning')
+      await tell(placeOf(epoch, 1), 'running')
+      assert.equal(await stored(), 'Running')
+      await tell(placeOf(epoch, 1), 'degraded', { reason: 'the source is away' })
+      assert.deepEqual([await stored(), await reasonOf()], ['Degraded', 'the source is away'])
+      await tell(placeOf(epoch, 1), 'running')
+      assert.deepEqual([await stored(), await reasonOf()], ['Running', null])
+      await tell(placeOf(epoch, 0), 'completed')
+      assert.equal(await stored(), 'Running')
+      await tell(placeOf(epoch, 1), 'completed')
+      assert.equal(await stored(), 'Completed')
+      assert.deepEqual(await workersOf(pipeId), [])
+      const pipe = await load(pipeId)
+      assert.deepEqual([pipe.updatedAt, pipe.version], [updatedAt, version])
+      const [figures] = await app().query<{ last_error: string }>(
+        `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+      )
+      assert.equal(figures?.last_error, 'the source is away')
+    })
+
+    it('are left to a stop that came meanwhile', async () => {
+      const { claim, placeOf, tell, stored, send, pipeId, organizationId } = await makePipe()
+      const { epoch } = await claim('runner-a')
+      await tell(placeOf(epoch), 'running')
+      await send('PATCH', `/${pipeId}/state`, { command: 'stop' })
+      await tell(placeOf(epoch), 'degraded', { reason: 'the source is away' })
+      assert.equal(await stored(), 'Stopping')
+      const failure = { organizationId, pipeId, place: { slot: 0, epoch }, reason: 'no', now: at(0) }
+      assert.equal(await write('failPipe', { ...failure, state: 'Failed' }, organizationId), true)
+      assert.equal(await stored(), 'Stopped')
+    })
+
+    it('end with Stopped when the last worker has gone, or its lease is over', async () => {
+      const { claim, placeOf, tell, stored, send, pipeId, organizationId } = await makePipe({ replicas: 2 })
+      const { epoch } = await claim('runner-a')
+      for (const slot of [0, 1]) await tell(placeOf(epoch, slot), 'running')
+      await send('PATCH', `/${pipeId}/state`, { command: 'stop' })
+      const release = { organizationId, pipeId, places: [{ slot: 0, epoch }], now: at(1_000) }
+      await write('releaseWorkers', release, organizationId)
+      assert.equal(await stored(), 'Stopping')
+      await write('settlePipe', { organizationId, pipeId, now: at(14_999) }, organizationId)
+      assert.equal(await stored(), 'Stopping')
+      await write('settlePipe', { organizationId, pipeId, now: at(15_000) }, organizationId)
+      assert.equal(await stored(), 'Stopped')
+      assert.deepEqual(await workersOf(pipeId), [])
+    })
+
+    it('say why a pipe has failed until it is started again', async () => {
+      const { claim, tell, placeOf, stored, reasonOf, send, pipeId, organizationId } = await makePipe()
+      const { epoch } = await claim('runner-a')
+      await tell(placeOf(epoch), 'running')
+      const failure = { organizationId, pipeId, state: 'Failed' as const, reason: 'the topic is gone', now: at(0) }
+      const stale = { ...failure, place: { slot: 0, epoch: epoch + 1 } }
+      assert.equal(await write('failPipe', stale, organizationId), false)
+      assert.equal(await stored(), 'Running')
+      assert.equal(await write('failPipe', { ...failure, place: { slot: 0, epoch } }, organizationId), true)
+      assert.deepEqual([await stored(), await reasonOf()], ['Failed', 'the topic is gone'])
+      await send('PATCH', `/${pipeId}`, { name: 'renamed' })
+      assert.deepEqual([await stored(), await reasonOf()], ['Failed', 'the topic is gone'])
+      await send('PATCH', `/${pipeId}/state`, { command: 'start' })
+      assert.deepEqual([await stored(), await reasonOf()], ['Provisioning', null])
+    })
+  })
+
+  describe('pipes to run', () => {
+    it('are listed with what decides whether something is to be done', async () => {
+      const { pipeId, organizationId, serviceId, send } = await makePipe({ replicas: 4 })
+      const { reader } = app().app.database
+      assert.equal(await hasPipesToRun(reader), true)
+      const listed = (await listPipesToRun(reader)).find((pipe) => pipe.pipeId === pipeId)
+      assert.deepEqual(listed, {
+        pipeId,
+        organizationId,
+        serviceId,
+        kind: 'kafka',
+        state: 'Provisioning',
+        slots: 4,
+        version: 1,
+        serviceVersion: 1,
+        replayRequestedAt: null,
+      })
+      await send('PATCH', `/${pipeId}/state`, { command: 'stop' })
+      assert.equal(
+        (await listPipesToRun(reader)).some((pipe) => pipe.pipeId === pipeId),
+        false,
+      )
+    })
+
+    it('forget a replay that is done, and keep one that was asked for since', async () => {
+      const { pipeId, organizationId } = await makePipe()
+      const requested = async () =>
+        (await listPipesToRun(app().app.database.reader)).find((pipe) => pipe.pipeId === pipeId)?.replayRequestedAt
+      await app().query(`UPDATE pipes SET replay_requested_at = '${at(5)}' WHERE id = '${pipeId}'`)
+      await write('endReplay', { organizationId, pipeId, requestedAt: at(0), error: null, now: at(9) }, organizationId)
+      assert.equal(await requested(), at(5))
+      await write('endReplay', { organizationId, pipeId, requestedAt: at(5), error: 'no', now: at(9) }, organizationId)
+      assert.equal(await requested(), null)
+      const [figures] = await app().query<{ last_error: string }>(
+        `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+      )
+      assert.equal(figures?.last_error, 'no')
+    })
+  })
+})
+
+describe('the state of a pipe with workers', () => {
+  const worker = (slot: number, state: WorkerOfPipe['state'], more: Partial<WorkerOfPipe> = {}): WorkerOfPipe => ({
+    slot,
+    slots: 2,
+    state,
+    reason: null,
+    pipeVersion: 3,
+    isLive: state !== 'completed',
+    ...more,
+  })
+  const settled = (state: Parameters<typeof settledState>[0]['state'], ...workers: WorkerOfPipe[]) =>
+    settledState({ state, version: 3, slots: 2 }, workers)?.state
+
+  it('stays as it is while some of them are missing or begin', () => {
+    assert.equal(settled('Provisioning', worker(0, 'running')), undefined)
+    assert.equal(settled('Running', worker(0, 'running'), worker(1, 'starting')), undefined)
+    assert.equal(settled('Degraded', worker(0, 'running'), worker(1, 'running', { isLive: false })), undefined)
+  })
+
+  it('tells of trouble before it tells of a change', () => {
+    assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'running')), 'Modifying')
+    assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'degraded')), 'Degraded')
+    assert.equal(settled('Running', worker(0, 'degraded', { isLive: false }), worker(1, 'running')), undefined)
+  })
+
+  it('is not Completed by workers of an earlier version or of another number of slots', () => {
+    assert.equal(settled('Running', worker(0, 'completed'), worker(1, 'completed')), 'Completed')
+    assert.equal(settled('Running', worker(0, 'completed', { pipeVersion: 2 }), worker(1, 'completed')), undefined)
+    assert.equal(settled('Running', worker(0, 'completed', { slots: 1 }), worker(1, 'completed')), undefined)
+  })
+
+  it('is never changed when no worker is to work', () => {
+    for (const state of ['Stopped', 'Paused', 'Completed', 'Failed', 'InternalError'] as const) {
+      assert.equal(settled(state, worker(0, 'running'), worker(1, 'degraded')), undefined)
+    }
+  })
+
+  it('does not wait for those that have completed, or that are gone', () => {
+    assert.equal(settled('Stopping', worker(0, 'completed'), worker(1, 'running', { isLive: false })), 'Stopped')
+    assert.equal(settled('Pausing'), 'Paused')
+    assert.equal(settled('Stopping', worker(0, 'starting')), undefined)
+  })
+})

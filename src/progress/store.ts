@@ -1,0 +1,242 @@
+// How far pipes have come and what they have done. Whatever a worker writes is written under the lock of its organization and
+// only while its place is its own: a claim takes the same lock, so of two who believe to have a place, one is refused.
+import { type Sql, statement } from '../database/sql.ts'
+import { lockOrganization } from '../organizations/store.ts'
+import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
+import type { FigureChanges } from '../runner/worker.ts'
+
+/** The place of one worker. Another claim of the same slot has another epoch. */
+export type WorkerPlace = { organizationId: string; pipeId: string; slot: number; epoch: number }
+
+type PlaceValues = { pipeId: string; slot: number; epoch: number }
+
+const placeStatement = statement<PlaceValues, { slots: number }>(
+  'SELECT slots FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
+)
+const listPositionsStatement = statement<{ pipeId: string }, PositionRow>(
+  'SELECT partition, position, within, offset_bytes FROM pipe_positions WHERE pipe_id = :pipeId ORDER BY partition',
+)
+const setPositionStatement = statement<{
+  pipeId: string
+  partition: string
+  position: string
+  within: string | null
+  offsetBytes: number | null
+  epoch: number
+}>(
+  `INSERT INTO pipe_positions (pipe_id, partition, position, within, offset_bytes, epoch)
+   VALUES (:pipeId, :partition, :position, :within, :offsetBytes, :epoch)
+   ON CONFLICT (pipe_id, partition) DO UPDATE SET position = excluded.position, within = excluded.within,
+     offset_bytes = excluded.offset_bytes, epoch = excluded.epoch`,
+)
+const listDeliveriesStatement = statement<{ pipeId: string }, DeliveryRow>(
+  `SELECT id, slot, slots, number, ranges, bad_rows, is_done FROM pipe_deliveries WHERE pipe_id = :pipeId
+   ORDER BY number, id`,
+)
+const beginStatement = statement<PlaceValues & { id: string; slots: number; number: number; ranges: string }>(
+  // Sent again when nobody knows whether it was stored: the second time changes nothing that matters.
+  `INSERT INTO pipe_deliveries (pipe_id, id, slot, slots, epoch, number, ranges)
+   VALUES (:pipeId, :id, :slot, :slots, :epoch, :number, :ranges)
+   ON CONFLICT (pipe_id, id) DO UPDATE SET slot = excluded.slot, slots = excluded.slots, epoch = excluded.epoch,
+     number = excluded.number`,
+)
+const refuseStatement = statement<{ pipeId: string; id: string; badRows: string }>(
+  'UPDATE pipe_deliveries SET bad_rows = :badRows WHERE pipe_id = :pipeId AND id = :id',
+)
+const markDoneStatement = statement<{ pipeId: string; id: string }>(
+  'UPDATE pipe_deliveries SET is_done = 1 WHERE pipe_id = :pipeId AND id = :id AND is_done = 0',
+)
+const removeDeliveryStatement = statement<{ pipeId: string; id: string }>(
+  'DELETE FROM pipe_deliveries WHERE pipe_id = :pipeId AND id = :id',
+)
+const addFiguresStatement = statement<
+  { pipeId: string; lastInsertAt: string | null } & { [Name in keyof FigureChanges]: number }
+>(
+  `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries,
+     last_insert_at)
+   VALUES (:pipeId, :rowsRead, :bytesRead, :rowsWritten, :bytesWritten, :rowsRefused, :inserts, :retries, :lastInsertAt)
+   ON CONFLICT (pipe_id) DO UPDATE SET
+     rows_read = pipe_figures.rows_read + excluded.rows_read,
+     bytes_read = pipe_figures.bytes_read + excluded.bytes_read,
+     rows_written = pipe_figures.rows_written + excluded.rows_written,
+     bytes_written = pipe_figures.bytes_written + excluded.bytes_written,
+     rows_refused = pipe_figures.rows_refused + excluded.rows_refused,
+     inserts = pipe_figures.inserts + excluded.inserts,
+     retries = pipe_figures.retries + excluded.retries,
+     last_insert_at = COALESCE(excluded.last_insert_at, pipe_figures.last_insert_at)`,
+)
+const addThroughputStatement = statement<{
+  pipeId: string
+  minute: string
+  rowsRead: number
+  bytesRead: number
+  rowsWritten: number
+  rowsRefused: number
+}>(
+  `INSERT INTO pipe_throughput (pipe_id, minute, rows_read, bytes_read, rows_written, rows_refused)
+   VALUES (:pipeId, :minute, :rowsRead, :bytesRead, :rowsWritten, :rowsRefused)
+   ON CONFLICT (pipe_id, minute) DO UPDATE SET
+     rows_read = pipe_throughput.rows_read + excluded.rows_read,
+     bytes_read = pipe_throughput.bytes_read + excluded.bytes_read,
+     rows_written = pipe_throughput.rows_written + excluded.rows_written,
+     rows_refused = pipe_throughput.rows_refused + excluded.rows_refused`,
+)
+const setErrorStatement = statement<{ pipeId: string; reason: string; now: string }>(
+  `INSERT INTO pipe_figures (pipe_id, last_error, last_error_at) VALUES (:pipeId, :reason, :now)
+   ON CONFLICT (pipe_id) DO UPDATE SET last_error = excluded.last_error, last_error_at = excluded.last_error_at`,
+)
+const setDeliveryStatement = statement<{ pipeId: string; delivery: string; reason: string | null }>(
+  `INSERT INTO pipe_figures (pipe_id, delivery, delivery_reason) VALUES (:pipeId, :delivery, :reason)
+   ON CONFLICT (pipe_id) DO UPDATE SET delivery = excluded.delivery, delivery_reason = excluded.delivery_reason`,
+)
+const forgetThroughputStatement = statement<{ before: string; rows: number }>(
+  `DELETE FROM pipe_throughput WHERE (pipe_id, minute) IN
+     (SELECT pipe_id, minute FROM pipe_throughput WHERE minute < :before LIMIT :rows)`,
+)
+
+interface PositionRow {
+  partition: string
+  position: string
+  within: string | null
+  offset_bytes: number | null
+}
+
+interface DeliveryRow {
+  id: string
+  slot: number
+  slots: number
+  number: number
+  ranges: string
+  bad_rows: string | null
+  is_done: number
+}
+
+const keptThroughputMs = 25 * 3_600_000
+
+/** Holds the organization until the transaction ends. Undefined when the place is another's by now, or the pipe is gone. */
+export async function lockPlace(sql: Sql, place: WorkerPlace): Promise<{ slots: number } | undefined> {
+  await lockOrganization(sql, place.organizationId)
+  const { pipeId, slot, epoch } = place
+  return sql.first(placeStatement, { pipeId, slot, epoch })
+}
+
+export async function listPositions(sql: Sql, pipeId: string): Promise<StoredPosition[]> {
+  return (await sql.all(listPositionsStatement, { pipeId })).map(({ partition, position, within, offset_bytes }) => ({
+    partition,
+    position,
+    ...(within === null ? {} : { within }),
+    ...(offset_bytes === null ? {} : { offsetBytes: offset_bytes }),
+  }))
+}
+
+export async function listDeliveries(sql: Sql, pipeId: string): Promise<StoredDelivery[]> {
+  return (await sql.all(listDeliveriesStatement, { pipeId })).map((row) => ({
+    id: row.id,
+    slot: row.slot,
+    slots: row.slots,
+    number: row.number,
+    ranges: JSON.parse(row.ranges) as DeliveryRange[],
+    ...(row.bad_rows === null ? {} : { badRows: JSON.parse(row.bad_rows) as RefusedRow[] }),
+    isDone: row.is_done === 1,
+  }))
+}
+
+/** The writes of a worker say whether they were made: false when the place is not its own any more. */
+export async function setPositions(
+  sql: Sql,
+  { place, positions }: { place: WorkerPlace; positions: StoredPosition[] },
+): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  await storePositions(sql, place, positions)
+  return true
+}
+
+export interface DeliveryToBegin {
+  place: WorkerPlace
+  delivery: { id: string; number: number; ranges: DeliveryRange[] }
+}
+
+export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBegin): Promise<boolean> {
+  const held = await lockPlace(sql, place)
+  if (!held) return false
+  const { pipeId, slot, epoch } = place
+  const { id, number, ranges } = delivery
+  await sql.run(beginStatement, {
+    pipeId,
+    id,
+    slot,
+    slots: held.slots,
+    epoch,
+    number,
+    ranges: JSON.stringify(ranges),
+  })
+  return true
+}
+
+export interface DeliveryToRefuse {
+  place: WorkerPlace
+  deliveryId: string
+  badRows: RefusedRow[]
+}
+
+export async function refuseRows(sql: Sql, { place, deliveryId, badRows }: DeliveryToRefuse): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  await sql.run(refuseStatement, { pipeId: place.pipeId, id: deliveryId, badRows: JSON.stringify(badRows) })
+  return true
+}
+
+export interface DeliveriesToFinish {
+  place: WorkerPlace
+  done: string[]
+  behind: string[]
+  positions: StoredPosition[]
+  figures: FigureChanges
+  now: string
+}
+
+export async function finishDeliveries(sql: Sql, change: DeliveriesToFinish): Promise<boolean> {
+  const { place, done, behind, positions, figures, now } = change
+  if (!(await lockPlace(sql, place))) return false
+  const { pipeId } = place
+  let changed = 0
+  for (const id of done) changed += await sql.run(markDoneStatement, { pipeId, id })
+  for (const id of behind) changed += await sql.run(removeDeliveryStatement, { pipeId, id })
+  await storePositions(sql, place, positions)
+  // The same again, because nobody knew whether it was stored, counts nothing twice.
+  if (changed > 0 || done.length + behind.length === 0) await addFigures(sql, pipeId, figures, now)
+  return true
+}
+
+async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPosition[]): Promise<void> {
+  const { pipeId, epoch } = place
+  for (const { partition, position, within = null, offsetBytes = null } of positions) {
+    await sql.run(setPositionStatement, { pipeId, partition, position, within, offsetBytes, epoch })
+  }
+}
+
+async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now: string): Promise<void> {
+  const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = figures
+  await sql.run(addFiguresStatement, { pipeId, ...figures, lastInsertAt: inserts > 0 ? now : null })
+  if (rowsRead + bytesRead + rowsWritten + rowsRefused === 0) return
+  const minute = `${now.slice(0, 16)}:00.000Z`
+  await sql.run(addThroughputStatement, { pipeId, minute, rowsRead, bytesRead, rowsWritten, rowsRefused })
+}
+
+/** Call with the organization locked. */
+export async function setLastError(sql: Sql, error: { pipeId: string; reason: string; now: string }): Promise<void> {
+  await sql.run(setErrorStatement, error)
+}
+
+/** Call with the organization locked. */
+export async function setDelivery(
+  sql: Sql,
+  delivery: { pipeId: string; delivery: string; reason: string | null },
+): Promise<void> {
+  await sql.run(setDeliveryStatement, delivery)
+}
+
+/** What nobody is shown any more, a thousand minutes at most; returns how many. */
+export async function forgetOldThroughput(sql: Sql, { now }: { now: string }): Promise<number> {
+  const before = new Date(Date.parse(now) - keptThroughputMs).toISOString()
+  return sql.run(forgetThroughputStatement, { before, rows: 1000 })
+}

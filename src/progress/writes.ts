@@ -1,0 +1,30 @@
+// What the runner writes, by name, for the list of writes.
+import type { WriteContext } from '../database/database.ts'
+import * as runners from './runners/store.ts'
+import * as progress from './store.ts'
+import * as workers from './workers/store.ts'
+
+const withSql =
+  <Input, Result>(write: (sql: WriteContext['sql'], input: Input) => Promise<Result>) =>
+  ({ sql }: WriteContext, input: Input): Promise<Result> =>
+    write(sql, input)
+
+export const progressWrites = {
+  setPositions: withSql(progress.setPositions),
+  beginDelivery: withSql(progress.beginDelivery),
+  refuseRows: withSql(progress.refuseRows),
+  finishDeliveries: withSql(progress.finishDeliveries),
+  claimWorkers: withSql(workers.claimWorkers),
+  reportRunner: withSql(runners.reportRunner),
+  tellWorker: withSql(workers.tellWorker),
+  settlePipe: withSql(workers.settlePipe),
+  releaseWorkers: withSql(workers.releaseWorkers),
+  failPipe: withSql(workers.failPipe),
+  endReplay: withSql(workers.endReplay),
+  endRunner: withSql(runners.endRunner),
+  endOtherRunners: withSql(runners.endOtherRunners),
+  forgetRunners: withSql(runners.forgetRunners),
+  forgetOldThroughput: withSql(progress.forgetOldThroughput),
+}
+
+export type ProgressWrites = typeof progressWrites

@@ -1,0 +1,131 @@
+// Takes the rows of one delivery, which is recorded, to the engine. Rows that the engine refuses are recorded before any of the
+// others are sent: whoever repeats the delivery then sends the same rows.
+import { EngineError, type Insert, type InsertOutcome } from '../engine/engine.ts'
+import { makeBackOff, pause } from './back-off.ts'
+import { findRefused, keepRefused } from './bad-rows.ts'
+import type { RefusedRow } from './delivery.ts'
+import { addFigures, noFigures } from './figures.ts'
+import type { Rows } from './rows.ts'
+import { engineSettingsOf, type Session } from './session.ts'
+import { countOf, timeOf } from './status.ts'
+import type { FigureChanges } from './worker.ts'
+
+export interface Pending {
+  /** Also its token. */
+  id: string
+  rows: Rows
+  /** What is known of it already. */
+  badRows?: RefusedRow[] | undefined
+  isRepeat: boolean
+}
+
+/** With the same sink; after that, everything is begun anew. */
+const attemptsInPlace = 4
+/** Rows that are refused only together cannot be told apart. */
+const mostSearches = 4
+
+export type Delivering = Pick<
+  Session,
+  'store' | 'sink' | 'signal' | 'stopping' | 'status' | 'settings' | 'times' | 'batchSize' | 'countRetry'
+>
+
+/** Resolves when the engine has all that it takes of it. */
+export async function deliver(session: Delivering, pending: Pending): Promise<FigureChanges> {
+  const { store, sink, signal, status, batchSize } = session
+  const { id, rows } = pending
+  const sending = { isRepeat: pending.isRepeat }
+  const insertOf = (sent: Rows): Insert => ({
+    ...sent.shape,
+    token: id,
+    body: () => sent.body(),
+    isRepeat: sending.isRepeat,
+    settings: engineSettingsOf(session.settings),
+  })
+  let refused: RefusedRow[] = []
+  const refuse = async (found: readonly RefusedRow[]): Promise<void> => {
+    refused = joinRefused(refused, found)
+    await store.refuse(id, refused)
+    await keepRefused(sink, rows, { token: id, refused: found }, signal)
+  }
+
+  const known = joinRefused(pending.badRows ?? [], rows.undecodable)
+  // Also those that are recorded: whoever recorded them may not have come to keep them.
+  if (known.length > 0) await refuse(known)
+  for (let searches = 0; ; searches++) {
+    const isLeft = refused.length < rows.count
+    const rest = refused.length === 0 || !isLeft ? rows : rows.without(new Set(refused.map(({ index }) => index)))
+    if (isLeft) status.doing(`Inserting ${countOf(rest.count, rows.isDivisible ? 'row' : 'file')}`)
+    const outcome = isLeft ? await insertOrRefused(session, () => insertOf(rest), sending) : nothingSent
+    if (outcome !== 'refused') {
+      batchSize.note(rows.count, refused.length)
+      return figuresOf(rows, refused.length, outcome)
+    }
+    status.doing(`Looking for the rows that the engine refuses among ${countOf(rest.count, 'row')}`)
+    const found = searches < mostSearches ? await search(session, rows, refused, insertOf) : []
+    if (found.length === 0) throw refusedOnlyTogether()
+    await refuse(found)
+  }
+}
+
+function search(
+  { sink, signal }: Delivering,
+  rows: Rows,
+  known: RefusedRow[],
+  insertOf: (rows: Rows) => Insert,
+): Promise<RefusedRow[]> {
+  return findRefused(rows, known, (part) => sink.tryOut(insertOf(part), signal))
+}
+
+const nothingSent = { rows: 0, sentBytes: 0 }
+
+/** What passes is tried again a few times, with the rows that are there. */
+async function insertOrRefused(
+  session: Delivering,
+  insertNow: () => Insert,
+  sending: { isRepeat: boolean },
+): Promise<InsertOutcome | 'refused'> {
+  const { sink, signal, stopping, status, times } = session
+  const backOff = makeBackOff(times.backOff)
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    try {
+      return await sink.insert(insertNow(), signal)
+    } catch (error) {
+      if (!(error instanceof EngineError) || signal.aborted) throw error
+      if (error.kind === 'data') return 'refused'
+      if (error.kind === 'user' || attempt >= attemptsInPlace || stopping.aborted) throw error
+      sending.isRepeat = true
+      const waitMs = backOff.nextMs()
+      session.countRetry()
+      status.degrade(error.message)
+      status.doing(`Waiting ${timeOf(waitMs)} before the next attempt: ${error.message}`)
+      await pause(waitMs, stopping)
+      if (stopping.aborted) throw error
+    }
+  }
+}
+
+function joinRefused(known: readonly RefusedRow[], found: readonly RefusedRow[]): RefusedRow[] {
+  const byIndex = new Map([...found, ...known].map((row) => [row.index, row]))
+  return [...byIndex.values()].toSorted((one, other) => one.index - other.index)
+}
+
+function figuresOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }: InsertOutcome): FigureChanges {
+  const rowsWritten = stored ?? rows.count - rowsRefused
+  return addFigures(noFigures, {
+    // How many rows there are in what cannot be divided, the engine alone knows.
+    rowsRead: rows.isDivisible ? rows.count : Math.max(rowsWritten, rowsRefused),
+    bytesRead: rows.readBytes,
+    rowsWritten,
+    bytesWritten: sentBytes,
+    rowsRefused,
+    inserts: sentBytes > 0 || rowsWritten > 0 ? 1 : 0,
+  })
+}
+
+function refusedOnlyTogether(): EngineError {
+  return new EngineError(
+    'user',
+    'the engine refuses a batch of rows although its table would take every single one; check the materialized views and limits that depend on the table',
+  )
+}

@@ -1,0 +1,80 @@
+// Deliveries on their way: recorded in the order in which they were made, inserted side by side, finished in order.
+import type { Positions, SourceReader } from '../sources/source.ts'
+import { deliver } from './deliver.ts'
+import type { DeliveryRange, StoredPosition } from './delivery.ts'
+import { addFigures, noFigures } from './figures.ts'
+import { type Lanes, makeLanes } from './lanes.ts'
+import { makeLedger } from './ledger.ts'
+import type { Rows } from './rows.ts'
+import type { Session } from './session.ts'
+
+export interface Dispatch {
+  lanes: Lanes
+  /** Only when a lane is free. */
+  start(id: string, ranges: DeliveryRange[], rows: Rows | undefined): void
+  /** What is under way when `work` ends, is awaited; what failed first is thrown. */
+  run<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+export interface DispatchParts {
+  firstNumber: number
+  lanes: number
+  reader: SourceReader
+}
+
+export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, reader }: DispatchParts): Dispatch {
+  const { store } = session
+  const lanes = makeLanes(laneCount, () => session.end())
+  const acknowledge = makeAcknowledge(reader)
+  const ledger = makeLedger({ store, firstNumber, moved: (positions) => acknowledge.later(positions) })
+
+  return {
+    lanes,
+    start(id, ranges, rows) {
+      const sent = rows && rows.count > 0 ? rows : undefined
+      const entry = ledger.add(sent && id, ranges)
+      const begun = ledger.begin(entry)
+      lanes.start(async () => {
+        await begun
+        let figures = noFigures
+        if (sent) figures = await deliver(session, { id, rows: sent, isRepeat: false })
+        await ledger.finish(entry, addFigures(figures, { retries: session.takeRetries() }))
+        session.well()
+      })
+    },
+    async run(work) {
+      try {
+        return await work()
+      } finally {
+        await lanes.settled()
+        await acknowledge.settled()
+        // Why a lane failed says more than that reading was broken off because of it.
+        lanes.check()
+      }
+    },
+  }
+}
+
+/** Tells the source how far it is durable. Whether that succeeds changes nothing: our own positions decide. */
+function makeAcknowledge(reader: SourceReader): {
+  later(positions: StoredPosition[]): void
+  settled(): Promise<void>
+} {
+  let waiting: Positions = {}
+  let telling: Promise<void> | undefined
+  const tell = async (): Promise<void> => {
+    while (Object.keys(waiting).length > 0) {
+      const positions = waiting
+      waiting = {}
+      await reader.acknowledge(positions).catch(() => undefined)
+    }
+    telling = undefined
+  }
+  return {
+    later(positions) {
+      for (const { partition, position } of positions) waiting[partition] = position
+      telling ??= tell()
+    },
+    settled: () => telling ?? Promise.resolve(),
+  }
+}

@@ -1,0 +1,162 @@
+// Records of Avro and Protobuf, which are decoded here and sent as JSON with the columns by their names. A record cannot make
+// more than its size allows: a few bytes can stand for millions of values.
+import { Buffer } from 'node:buffer'
+import { readAvroRecord } from '../../sources/formats/avro-rows.ts'
+import {
+  type ConfluentFormat,
+  compileBody,
+  noRegistry,
+  type OpenBody,
+  readBody,
+  schemaIdOf,
+} from '../../sources/formats/confluent-records.ts'
+import { Undecodable } from '../../sources/formats/decode.ts'
+import { BudgetSpent, type SampleBudget } from '../../sources/formats/sample-budget.ts'
+import type { SchemaRegistry } from '../../sources/formats/schema-registry.ts'
+import { type FailureCode, NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
+import type { ByteOutput } from './byte-output.ts'
+import { findByPath } from './field-path.ts'
+import { type FilledColumn, shapeByColumn } from './field-plan.ts'
+import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
+import type { RecordFormat } from './record-format.ts'
+import { valueGetter } from './virtual-fields.ts'
+
+function budgetOf({ value }: SourceRecord): SampleBudget {
+  return { values: Math.min(10_000 + 16 * value.length, 4_000_000), unpackedBytes: 64 * 1024 * 1024 }
+}
+
+/** Each record is an object container file. */
+export function avroRecords(filled: readonly FilledColumn[]): RecordFormat {
+  const writeRow = makeRowWriter(filled)
+  return {
+    shape: shapeByColumn('JSONEachRow', filled),
+    write(record, out) {
+      for (const row of readAvroRecord(record.value, budgetOf(record))) writeRow(row, record.meta, out)
+    },
+  }
+}
+
+/** Those that no record of a while had are loaded again. */
+const maxSchemas = 100
+
+/** Each record names its schema. */
+export function confluentRecords(
+  format: ConfluentFormat,
+  registry: SchemaRegistry | undefined,
+  filled: readonly FilledColumn[],
+): RecordFormat {
+  const shape = shapeByColumn('JSONEachRow', filled)
+  const writeRow = makeRowWriter(filled)
+  const opened = new Map<number, OpenBody>()
+  return {
+    shape,
+    async prepare(records, signal) {
+      if (!registry) throw noRegistry(format.name)
+      const needed: Schemas = new Map()
+      for (const { value } of records) {
+        const id = findSchemaId(value, format)
+        if (id === undefined || needed.has(id)) continue
+        const open = opened.get(id) ?? (await openSchema(format, registry, id))
+        signal.throwIfAborted()
+        needed.set(id, open)
+        opened.delete(id)
+        if (!(open instanceof Undecodable)) opened.set(id, open)
+      }
+      for (const id of opened.keys()) if (opened.size > maxSchemas) opened.delete(id)
+      return { shape, write: (record, out) => writeRow(rowOf(record, format, needed), record.meta, out) }
+    },
+    write() {
+      throw new Error('the schemas of the records were not loaded')
+    },
+  }
+}
+
+/** By id; why it cannot be used, when it cannot. */
+type Schemas = Map<number, OpenBody | Undecodable>
+
+function rowOf(record: SourceRecord, format: ConfluentFormat, schemas: Schemas): Row {
+  const id = schemaIdOf(record.value, format.name, 'it')
+  const open = schemas.get(id) ?? new Undecodable(`schema ${id} was not loaded`)
+  if (open instanceof Undecodable) throw open
+  try {
+    return readBody(open, record.value, { which: 'it', id, budget: budgetOf(record) }).row
+  } catch (error) {
+    throw error instanceof BudgetSpent ? new Undecodable('it holds more values than a record may have') : error
+  }
+}
+
+function findSchemaId(value: Uint8Array, format: ConfluentFormat): number | undefined {
+  try {
+    return schemaIdOf(value, format.name, 'it')
+  } catch {
+    return undefined
+  }
+}
+
+/** A schema that cannot be used is the record's fault; that there is no schema to be had is not. */
+async function openSchema(
+  format: ConfluentFormat,
+  registry: SchemaRegistry,
+  id: number,
+): Promise<OpenBody | Undecodable> {
+  try {
+    return compileBody(format, await registry.loadSchema(id, 'it'), id)
+  } catch (error) {
+    if (error instanceof Undecodable) return error
+    if (!(error instanceof ProbeFailure)) throw error
+    if (error.code === 'not_found') return new Undecodable(error.reason)
+    throw passing.includes(error.code) ? new NotConnected() : error
+  }
+}
+
+const passing: FailureCode[] = [
+  'host_unknown',
+  'connection_refused',
+  'host_unreachable',
+  'timed_out',
+  'protocol_mismatch',
+  'source_failed',
+]
+
+interface WrittenColumn {
+  /** The name as JSON has it before a value. */
+  label: Uint8Array
+  writer: ColumnWriter
+  valueIn(row: Row, meta: Row): unknown
+}
+
+function makeRowWriter(filled: readonly FilledColumn[]): (row: Row, meta: Row, out: ByteOutput) => void {
+  const columns: WrittenColumn[] = filled.map(({ name, type, field, isVirtual }) => ({
+    label: Buffer.from(`${JSON.stringify(name)}:`),
+    writer: makeColumnWriter(type, isVirtual ? 'moment' : 'day'),
+    valueIn: isVirtual ? ofTransport(valueGetter(field, type)) : ofRow(field),
+  }))
+  return (row, meta, out) => {
+    let before = '{'
+    for (const { label, writer, valueIn } of columns) {
+      const value = valueIn(row, meta)
+      if (value === undefined || (value === null && !writer.mayBeNull)) continue
+      out.text(before)
+      out.bytes(label)
+      writer.write(value, out)
+      before = ','
+    }
+    out.text(before === '{' ? '{}\n' : '}\n')
+  }
+}
+
+const ofTransport =
+  (valueIn: (meta: Row) => unknown): WrittenColumn['valueIn'] =>
+  (_row, meta) =>
+    valueIn(meta)
+
+function ofRow(field: string): WrittenColumn['valueIn'] {
+  const memberOf = (holder: unknown, name: string): unknown =>
+    isRow(holder) && Object.hasOwn(holder, name) ? holder[name] : undefined
+  if (!field.includes('.')) return (row) => memberOf(row, field)
+  return (row) => findByPath<unknown>(row, field, memberOf)
+}
+
+function isRow(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,65 @@
+// Rows of several partitions or objects as one: their bodies one after the other, and numbered through.
+import { isDeepStrictEqual } from 'node:util'
+import type { Rows } from '../rows.ts'
+
+/** They all have the same shape, and can be told apart. */
+export function joinRows(parts: readonly Rows[]): Rows {
+  const [only, ...others] = parts
+  if (!only) throw new Error('there are no rows to join')
+  if (others.length === 0) return only
+  const starts: number[] = []
+  let count = 0
+  for (const part of parts) {
+    starts.push(count)
+    count += part.count
+  }
+  const startOf = (position: number): number => starts[position] ?? count
+  return {
+    shape: only.shape,
+    count,
+    readBytes: parts.reduce((sizeBytes, { readBytes }) => sizeBytes + readBytes, 0),
+    undecodable: parts.flatMap(({ undecodable }, position) =>
+      undecodable.map(({ index, reason }) => ({ index: startOf(position) + index, reason })),
+    ),
+    isDivisible: true,
+    body: () => bodies(parts),
+    only(begin, end) {
+      const taken = parts.flatMap((part, position) => {
+        const from = Math.max(begin - startOf(position), 0)
+        const to = Math.min(end - startOf(position), part.count)
+        return from < to ? [part.only(from, to)] : []
+      })
+      return taken.length === 0 ? only.only(0, 0) : joinRows(taken)
+    },
+    without(refused) {
+      return joinRows(
+        parts.map((part, position) => {
+          const start = startOf(position)
+          const own = [...refused].map((index) => index - start).filter((index) => index >= 0 && index < part.count)
+          return part.without(new Set(own))
+        }),
+      )
+    },
+    keep(index) {
+      const position = starts.findLastIndex((start) => start <= index)
+      return parts[position]!.keep(index - startOf(position))
+    },
+  }
+}
+
+/** Undefined when they cannot be sent as one. */
+export function joinIfAlike(parts: readonly Rows[]): Rows | undefined {
+  const [first] = parts
+  if (!first) return undefined
+  if (parts.length === 1) return first
+  const areAlike = parts.every(({ isDivisible, shape }) => isDivisible && isDeepStrictEqual(shape, first.shape))
+  return areAlike ? joinRows(parts) : undefined
+}
+
+function* bodies(parts: readonly Rows[]): Generator<Uint8Array, void> {
+  for (const part of parts) {
+    const body = part.body()
+    if (!(Symbol.iterator in body)) throw new Error('rows that are one piece cannot be joined')
+    yield* body
+  }
+}

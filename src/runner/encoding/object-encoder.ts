@@ -1,0 +1,145 @@
+// The encoder of objects: reads them from their beginning, looks at how they begin, and cuts them where rows end.
+import type { Buffer } from 'node:buffer'
+import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import { Undecodable } from '../../sources/formats/decode.ts'
+import type { Rows } from '../rows.ts'
+import { delimitedTextOf } from './delimited-format.ts'
+import { delimitedRowEnds } from './delimited-scan.ts'
+import type { EncoderParts, ObjectEncoder } from './encoder.ts'
+import { fillColumns } from './field-plan.ts'
+import { joinIfAlike } from './joined-rows.ts'
+import { makeFeed, type ObjectFeed } from './object-feed.ts'
+import {
+  delimitedObjectFormat,
+  jsonFormat,
+  maxRowBytes,
+  type ObjectFormat,
+  type ObjectToEncode,
+  tooLong,
+  virtualValuesOf,
+} from './object-format.ts'
+import { rowsOfPiece } from './object-rows.ts'
+import { explained, type ObjectPlan, openChunks } from './object-stream.ts'
+import { wholeObjectRows } from './whole-object-rows.ts'
+
+export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
+  const plan: ObjectPlan = {
+    source: parts.source as ObjectStorageSource,
+    filled: fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings),
+  }
+  const isOnePiece = plan.source.format === 'Parquet' || plan.source.format === 'Avro'
+  return {
+    async *pieces(object, { partition, beginByte, pieceBytes, signal }) {
+      if (isOnePiece) {
+        yield { beginByte: 0, endByte: null, rows: wholeObjectRows(plan, object, partition, signal) }
+        return
+      }
+      const opened = await openObject(plan, object, signal)
+      try {
+        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes })
+      } catch (error) {
+        throw explained(error, object)
+      } finally {
+        await opened.feed.close()
+      }
+    },
+    async piece(object, { partition, beginByte, endByte, signal }) {
+      if (isOnePiece) return wholeObjectRows(plan, object, partition, signal)
+      const { feed, format } = await openObject(plan, object, signal)
+      try {
+        await feed.skipTo(Math.max(beginByte, format.dataStart))
+        const { begin } = feed
+        await feed.fill(endByte === null ? Number.POSITIVE_INFINITY : endByte - begin)
+        const end = endByte ?? begin + feed.bytes.length
+        if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
+        const bytes = feed.take(end - begin)
+        const ends = format.rowEnds.find(bytes, endByte === null ? 'object' : 'row')
+        return rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - beginByte })
+      } catch (error) {
+        throw explained(error, object)
+      } finally {
+        await feed.close()
+      }
+    },
+    join: joinIfAlike,
+  }
+}
+
+interface OpenedObject {
+  feed: ObjectFeed
+  format: ObjectFormat
+}
+
+async function openObject(plan: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Promise<OpenedObject> {
+  const feed = makeFeed(openChunks(plan, object, signal))
+  try {
+    return { feed, format: await formatOf(plan, object, feed) }
+  } catch (error) {
+    await feed.close()
+    throw explained(error, object)
+  }
+}
+
+async function formatOf(
+  { source, filled }: ObjectPlan,
+  object: ObjectToEncode,
+  feed: ObjectFeed,
+): Promise<ObjectFormat> {
+  const virtualValues = virtualValuesOf(object)
+  if (source.format === 'JSONEachRow') return jsonFormat(feed, filled, virtualValues)
+  const delimited = delimitedTextOf(source)
+  return delimitedObjectFormat(feed, { ...delimited, filled, virtualValues }, delimitedRowEnds(delimited.text))
+}
+
+interface Cutting {
+  object: ObjectToEncode
+  partition: string
+  beginByte: number
+  pieceBytes: number
+}
+
+type Piece = { beginByte: number; endByte: number | null; rows: Rows }
+
+async function* cutPieces(
+  { feed, format }: OpenedObject,
+  { object, partition, beginByte, pieceBytes }: Cutting,
+): AsyncGenerator<Piece, void> {
+  await feed.skipTo(Math.max(beginByte, format.dataStart))
+  for (let pieceBegin = beginByte; ; ) {
+    const { begin } = feed
+    const { cut, ends } = await findCut(feed, format, pieceBytes)
+    const end = begin + (cut ?? feed.bytes.length)
+    const bytes = feed.take(end - begin)
+    const rows = rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - pieceBegin })
+    yield { beginByte: pieceBegin, endByte: cut === undefined ? null : end, rows }
+    if (cut === undefined) return
+    pieceBegin = end
+  }
+}
+
+interface Cut {
+  /** Where the piece ends that begins with what is at hand; undefined when the object ends with it. */
+  cut: number | undefined
+  /** Of its rows. */
+  ends: Uint32Array
+}
+
+async function findCut(feed: ObjectFeed, format: ObjectFormat, pieceBytes: number): Promise<Cut> {
+  for (let wantedBytes = pieceBytes + 1; ; wantedBytes = feed.bytes.length * 2) {
+    await feed.fill(wantedBytes)
+    const { bytes, isEnded } = feed
+    const ends = format.rowEnds.find(bytes, isEnded ? 'object' : 'anywhere')
+    const isLast = isEnded && bytes.length <= pieceBytes
+    const count = isLast ? 0 : countToCut(bytes, ends, format, pieceBytes)
+    if (count > 0) return { cut: ends[count - 1], ends: ends.subarray(0, count) }
+    if (isEnded) return { cut: undefined, ends }
+    if (bytes.length > maxRowBytes) throw new Undecodable(tooLong)
+  }
+}
+
+/** How many rows go into a piece: as many as its size allows, and at least one; 0 when more bytes are needed to tell. */
+function countToCut(bytes: Buffer, ends: Uint32Array, { rowEnds }: ObjectFormat, pieceBytes: number): number {
+  const mayCut = (end: number): boolean => end < bytes.length && rowEnds.mayCutAt(bytes, end)
+  const last = ends.findLastIndex((end) => end <= pieceBytes && mayCut(end))
+  return (last === -1 ? ends.findIndex(mayCut) : last) + 1
+}

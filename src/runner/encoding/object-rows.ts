@@ -1,0 +1,107 @@
+// A piece of an object as rows.
+import { Buffer } from 'node:buffer'
+import type { RefusedRow } from '../delivery.ts'
+import type { Rows, RowToKeep } from '../rows.ts'
+import { ByteOutput } from './byte-output.ts'
+import type { TextRange } from './json-scan.ts'
+import { packMeta } from './kept-meta.ts'
+import type { ObjectFormat, ObjectToEncode } from './object-format.ts'
+import { partOf, partWithout } from './row-parts.ts'
+
+const chunkBytes = 192 * 1024
+
+export interface ObjectPiece {
+  object: Omit<ObjectToEncode, 'open'>
+  partition: string
+  format: ObjectFormat
+  bytes: Buffer
+  /** Where the bytes begin in the object. */
+  begin: number
+  /** Of all its rows. */
+  ends: Uint32Array
+  readBytes: number
+}
+
+interface PieceRows extends ObjectPiece {
+  starts: Uint32Array
+  undecodable: readonly RefusedRow[]
+  /** All rows lie as they are to be sent, one after the other. */
+  isStraight: boolean
+}
+
+export function rowsOfPiece(piece: ObjectPiece): Rows {
+  const { format, bytes, ends } = piece
+  const starts = new Uint32Array(ends.length)
+  for (let index = 1; index < ends.length; index++) starts[index] = ends[index - 1]!
+  const undecodable: RefusedRow[] = []
+  let isStraight = true
+  for (let index = 0; index < ends.length; index++) {
+    const start = starts[index]!
+    const end = ends[index]!
+    const reason = format.check(bytes, start, end)
+    if (reason !== undefined) undecodable.push({ index, reason })
+    if (isStraight) isStraight = reason === undefined && format.isStraight(bytes, start, end)
+  }
+  return pieceRows({ ...piece, starts, ends, undecodable, isStraight })
+}
+
+function pieceRows(parts: PieceRows): Rows {
+  const { format, starts, ends, undecodable } = parts
+  const select = (indexes: number[], left: readonly RefusedRow[]): Rows => {
+    const selected = {
+      starts: Uint32Array.from(indexes, (index) => starts[index]!),
+      ends: Uint32Array.from(indexes, (index) => ends[index]!),
+    }
+    const readBytes = indexes.reduce((sizeBytes, index) => sizeBytes + ends[index]! - starts[index]!, 0)
+    return pieceRows({ ...parts, ...selected, undecodable: left, isStraight: false, readBytes })
+  }
+  return {
+    shape: format.shape,
+    count: ends.length,
+    readBytes: parts.readBytes,
+    undecodable,
+    isDivisible: true,
+    body: () => (parts.isStraight ? straightBody(parts) : writtenBody(parts)),
+    only(begin, end) {
+      const { indexes, left } = partOf(undecodable, begin, end)
+      return select(indexes, left)
+    },
+    without(refused) {
+      const { indexes, left } = partWithout(ends.length, undecodable, refused)
+      return select(indexes, left)
+    },
+    keep: (index) => keptRow(parts, { start: starts[index]!, end: ends[index]! }),
+  }
+}
+
+const newline = Buffer.from('\n')
+
+function* straightBody({ bytes, ends }: PieceRows): Generator<Uint8Array, void> {
+  const end = ends.at(-1)
+  if (end === undefined) return
+  yield bytes.subarray(0, end)
+  if (bytes[end - 1] !== newline[0]) yield newline
+}
+
+function* writtenBody({ format, bytes, starts, ends, undecodable }: PieceRows): Generator<Uint8Array, void> {
+  const skipped = new Set(undecodable.map(({ index }) => index))
+  const out = new ByteOutput()
+  for (let index = 0; index < ends.length; index++) {
+    if (skipped.has(index)) continue
+    format.write(bytes, { start: starts[index]!, end: ends[index]! }, out)
+    if (out.sizeBytes >= chunkBytes) yield out.take()
+  }
+  if (out.sizeBytes > 0) yield out.take()
+}
+
+function keptRow({ object, partition, format, bytes, begin }: PieceRows, row: TextRange): RowToKeep {
+  const { start, end } = format.trim(bytes, row)
+  const { key, sizeBytes, modifiedAt } = object
+  return {
+    partition,
+    position: `bytes ${begin + start} to ${begin + end} of ${key}`,
+    // A copy: the rest of the piece need not stay.
+    raw: Buffer.from(bytes.subarray(start, end)),
+    meta: packMeta({ object: { key, sizeBytes, modifiedAt: modifiedAt ?? null }, ...format.kept }),
+  }
+}

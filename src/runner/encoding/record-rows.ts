@@ -1,0 +1,155 @@
+// Records of a stream as rows. What is cheap to write is written when it is sent. What is not is kept as it was written when it
+// was checked, as far as that takes not too much memory; only the rest is written again.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Undecodable } from '../../sources/formats/decode.ts'
+import type { SourceRecord } from '../../sources/source.ts'
+import type { RefusedRow } from '../delivery.ts'
+import type { Rows, RowToKeep } from '../rows.ts'
+import { ByteOutput, OutputFull } from './byte-output.ts'
+import { packMeta, unpackMeta } from './kept-meta.ts'
+import type { RecordFormat } from './record-format.ts'
+import { partOf, partWithout } from './row-parts.ts'
+
+/** What is given away at once. */
+const chunkBytes = 192 * 1024
+/** Of all that is kept of what was written. */
+const maxKeptBytes = 64 * 1024 * 1024
+/** Of one record. */
+const maxRecordBytes = 64 * 1024 * 1024
+const longestTurnMs = 20
+
+interface Records {
+  format: RecordFormat
+  partition: string
+  records: readonly SourceRecord[]
+  undecodable: readonly RefusedRow[]
+  /** What the first records were written as. */
+  written: { count: number; chunks: Uint8Array[] }
+}
+
+/** Rejects with NotConnected, with a ProbeFailure, or with the reason of the signal. */
+export async function encodeRecords(
+  unprepared: RecordFormat,
+  partition: string,
+  records: readonly SourceRecord[],
+  signal: AbortSignal,
+): Promise<Rows> {
+  const format = (await unprepared.prepare?.(records, signal)) ?? unprepared
+  const undecodable: RefusedRow[] = []
+  const keeper = format.check ? undefined : makeKeeper(format)
+  const examine = format.check ?? keeper!.write
+  let restedAtMs = performance.now()
+  for (let index = 0; index < records.length; index++) {
+    const reason = examine(records[index]!)
+    if (reason !== undefined) undecodable.push({ index, reason })
+    if (index % 64 !== 0 || performance.now() - restedAtMs < longestTurnMs) continue
+    await nextTurn()
+    signal.throwIfAborted()
+    restedAtMs = performance.now()
+  }
+  const written = keeper?.finish() ?? { count: 0, chunks: [] }
+  return recordRows({ format, partition, records, undecodable, written })
+}
+
+interface Keeper {
+  /** Why the record cannot be written. */
+  write(record: SourceRecord): string | undefined
+  finish(): Records['written']
+}
+
+function makeKeeper(format: RecordFormat): Keeper {
+  const out = new ByteOutput()
+  const chunks: Uint8Array[] = []
+  let [count, keptBytes, isFull] = [0, 0, false]
+  const keep = (): void => {
+    const chunk = out.take()
+    keptBytes += chunk.length
+    chunks.push(chunk)
+  }
+  return {
+    write(record) {
+      const before = isFull ? 0 : out.sizeBytes
+      if (isFull) out.backTo(0)
+      const reason = problemOfWriting(format, record, out)
+      if (reason !== undefined) out.backTo(before)
+      if (isFull) return reason
+      count++
+      if (out.sizeBytes >= chunkBytes) keep()
+      isFull = keptBytes >= maxKeptBytes
+      return reason
+    },
+    finish() {
+      if (!isFull) keep()
+      return { count, chunks }
+    },
+  }
+}
+
+function problemOfWriting(format: RecordFormat, record: SourceRecord, out: ByteOutput): string | undefined {
+  try {
+    out.limit(maxRecordBytes)
+    format.write(record, out)
+    return undefined
+  } catch (error) {
+    if (error instanceof Undecodable) return error.reason
+    if (error instanceof OutputFull) return 'it is larger than 64 MiB when it is decoded'
+    throw error
+  }
+}
+
+function recordRows(parts: Records): Rows {
+  const { format, partition, records, undecodable } = parts
+  const select = (indexes: Iterable<number>, left: readonly RefusedRow[]): Rows =>
+    recordRows({
+      format,
+      partition,
+      records: Array.from(indexes, (index) => records[index]!),
+      undecodable: left,
+      written: { count: 0, chunks: [] },
+    })
+  return {
+    shape: format.shape,
+    count: records.length,
+    readBytes: records.reduce((sizeBytes, record) => sizeBytes + valueBytesOf(record), 0),
+    undecodable,
+    isDivisible: true,
+    body: () => bodyOf(parts),
+    only(begin, end) {
+      const { indexes, left } = partOf(undecodable, begin, end)
+      return select(indexes, left)
+    },
+    without(refused) {
+      const { indexes, left } = partWithout(records.length, undecodable, refused)
+      return select(indexes, left)
+    },
+    keep: (index) => keptRecord(partition, records[index]!),
+  }
+}
+
+function valueBytesOf(record: SourceRecord): number {
+  const { place } = record
+  return place ? place.valueEnd - place.valueStart : record.value.length
+}
+
+function* bodyOf({ format, records, undecodable, written }: Records): Generator<Uint8Array, void> {
+  yield* written.chunks
+  const skipped = new Set(undecodable.map(({ index }) => index))
+  const out = new ByteOutput()
+  for (let index = written.count; index < records.length; index++) {
+    if (skipped.has(index)) continue
+    format.write(records[index]!, out)
+    if (out.sizeBytes >= chunkBytes) yield out.take()
+  }
+  if (out.sizeBytes > 0) yield out.take()
+}
+
+function keptRecord(partition: string, { value, meta }: SourceRecord): RowToKeep {
+  const { _offset: offset, _sequence: sequence } = meta
+  const position = offset === undefined ? `sequence ${String(sequence)}` : `offset ${String(offset)}`
+  return { partition, position, raw: value, meta: packMeta(meta) }
+}
+
+/** The record that was kept. Throws when it is not one. */
+export function recordOfKept({ raw, meta }: { raw: Uint8Array; meta: string }): SourceRecord {
+  return { value: raw, meta: unpackMeta(meta) as SourceRecord['meta'] }
+}

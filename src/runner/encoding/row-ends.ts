@@ -1,0 +1,93 @@
+// Where the rows of an object end, in a part of its bytes that begins with a row.
+import type { Buffer } from 'node:buffer'
+import { code, endOfValue, isSpace, skipSpace } from './json-scan.ts'
+
+/** How the bytes end: anywhere, behind a row, or with the object. */
+export type Ending = 'anywhere' | 'row' | 'object'
+
+export interface RowEnds {
+  /** The ends of all rows that are whole, in order; each begins where the one before ends. */
+  find(bytes: Buffer, ending: Ending): Uint32Array
+  /** Whether a piece may end there. */
+  mayCutAt(bytes: Buffer, end: number): boolean
+}
+
+/** Numbers of 32 bits: an object has a million rows, and a list of numbers takes twice the memory. */
+export class EndList {
+  #ends = new Uint32Array(1024)
+  #count = 0
+
+  /** Of the last row, or 0. */
+  get last(): number {
+    return this.#count === 0 ? 0 : this.#ends[this.#count - 1]!
+  }
+
+  push(end: number): void {
+    if (this.#count === this.#ends.length) {
+      const larger = new Uint32Array(this.#count * 2)
+      larger.set(this.#ends)
+      this.#ends = larger
+    }
+    this.#ends[this.#count++] = end
+  }
+
+  all(): Uint32Array {
+    return this.#ends.subarray(0, this.#count)
+  }
+}
+
+/**
+ * Objects of JSON that have newlines between them, on one line each or on several. No value has a newline between `}` and what
+ * begins another value, and none has one before `{` without a comma, a colon or a bracket before that; so what is broken
+ * spoils only its own row.
+ */
+export const jsonLineEnds: RowEnds = {
+  mayCutAt: () => true,
+  find(bytes, ending) {
+    const ends = new EndList()
+    let first = skipSpace(bytes, 0)
+    for (let newline = bytes.indexOf(0x0a, first); newline !== -1; newline = bytes.indexOf(0x0a, first)) {
+      first = skipSpace(bytes, newline + 1)
+      if (first === bytes.length) break
+      if (isBetweenRows(bytes, newline, first)) ends.push(newline + 1)
+    }
+    const isLeft = skipSpace(bytes, ends.last) < bytes.length
+    if (ending !== 'anywhere' && isLeft) ends.push(bytes.length)
+    return ends.all()
+  },
+}
+
+function isBetweenRows(bytes: Buffer, newline: number, next: number): boolean {
+  let last = newline - 1
+  while (last >= 0 && isSpace(bytes[last])) last--
+  const [before, after] = [bytes[last], bytes[next]]
+  if (before === undefined) return false
+  if (before === code.closeObject) {
+    return after !== code.closeObject && after !== code.closeList && after !== code.comma
+  }
+  return after === code.openObject && before !== code.comma && before !== code.openList && before !== code.colon
+}
+
+/** Objects of JSON that have commas between them, with or without a list around them. */
+export const jsonListEnds: RowEnds = {
+  mayCutAt: () => true,
+  find(bytes, ending) {
+    const ends = new EndList()
+    for (let at = skipBetween(bytes, 0); at < bytes.length; ) {
+      const end = bytes[at] === code.closeObject ? at + 1 : endOfValue(bytes, at, bytes.length)
+      const next = end === undefined ? bytes.length : skipBetween(bytes, end)
+      // More of a value, or of what follows it, may come.
+      if (next === bytes.length && ending === 'anywhere') break
+      ends.push(end ?? bytes.length)
+      at = next
+    }
+    return ends.all()
+  },
+}
+
+/** What stands between the objects of a list, and behind the last one. */
+export function skipBetween(bytes: Buffer, start: number, end = bytes.length): number {
+  let at = start
+  while (at < end && (isSpace(bytes[at]) || bytes[at] === code.comma || bytes[at] === code.closeList)) at++
+  return at
+}

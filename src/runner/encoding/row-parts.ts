@@ -1,0 +1,31 @@
+// Which rows are left when some are taken or taken away, and how those that cannot be decoded are numbered among them.
+import type { RefusedRow } from '../delivery.ts'
+
+export interface RowPart {
+  /** Of the rows that are left, in order. */
+  indexes: number[]
+  /** Those that cannot be decoded, by their new numbers. */
+  left: RefusedRow[]
+}
+
+export function partOf(undecodable: readonly RefusedRow[], begin: number, end: number): RowPart {
+  return {
+    indexes: Array.from({ length: Math.max(end - begin, 0) }, (_, offset) => begin + offset),
+    left: undecodable
+      .filter(({ index }) => index >= begin && index < end)
+      .map(({ index, reason }) => ({ index: index - begin, reason })),
+  }
+}
+
+export function partWithout(count: number, undecodable: readonly RefusedRow[], refused: ReadonlySet<number>): RowPart {
+  const reasons = new Map(undecodable.map(({ index, reason }) => [index, reason]))
+  const indexes: number[] = []
+  const left: RefusedRow[] = []
+  for (let index = 0; index < count; index++) {
+    if (refused.has(index)) continue
+    const reason = reasons.get(index)
+    if (reason !== undefined) left.push({ index: indexes.length, reason })
+    indexes.push(index)
+  }
+  return { indexes, left }
+}

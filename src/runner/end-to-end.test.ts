@@ -1,0 +1,181 @@
+// Workers between the sources and engines that tests have, over the network: what the parts promise each other holds when they meet.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { MemoryStore } from '../../test/runner-world/memory-store.ts'
+import { makeRunnerWorld } from '../../test/runner-world.ts'
+import { loopbackEgress } from '../../test/sources/conformance.ts'
+import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
+import type { KafkaServer } from '../../test/sources/kafka-server.ts'
+import { configOf, sourceOf, topicWith } from '../../test/sources/kafka-world.ts'
+import { type ObjectServer, startObjectServer } from '../../test/sources/object-server.ts'
+import { plainContext, s3Source } from '../../test/sources/object-storage-conformance.ts'
+import { openSink } from '../engine/sink.ts'
+import { Secret } from '../lib/secret.ts'
+import type { ReadableSource } from '../sources/source.ts'
+import { makeWorker } from './move.ts'
+import type { Worker, WorkerParts, WorkerStatus } from './worker.ts'
+
+const columns = [
+  { name: 'id', type: 'UInt32' },
+  { name: 'name', type: 'String' },
+]
+const definition = { engine: { type: 'MergeTree' as const }, sortingKey: ['id'] }
+const times = { backOff: { firstMs: 5, longestMs: 20 } }
+
+interface World {
+  store: MemoryStore
+  statuses: WorkerStatus[]
+  newWorker(): Worker
+}
+
+interface WorldParts {
+  kind: 'kafka' | 'objectStorage'
+  table: string
+  shown: object
+  source: ReadableSource
+  settings?: WorkerParts['pipe']['settings']
+}
+
+function worldOf(engine: PaperEngine, { kind, table, shown, source, settings = {} }: WorldParts): World {
+  const store = new MemoryStore()
+  const statuses: WorkerStatus[] = []
+  const { parts } = makeRunnerWorld({ kind, options: {}, makeSource: () => source })
+  const pipe = { ...parts.pipe, source: shown, settings: { streaming_max_insert_wait_ms: 50, ...settings } }
+  pipe.destination = { database: 'default', table, columns, managedTable: true, tableDefinition: definition }
+  const { protocol, host, port, username, password } = engine
+  const access = { protocol, host, port, username, password: new Secret(password) }
+  let epoch = 0
+  const newWorker = (): Worker => {
+    epoch++
+    const place = { slot: 0, slots: 1, epoch }
+    return makeWorker(
+      {
+        ...parts,
+        ...place,
+        pipe,
+        source,
+        store: store.of(place),
+        egress: loopbackEgress,
+        context: plainContext,
+        openSink: (signal) =>
+          openSink(
+            loopbackEgress,
+            access,
+            { database: 'default', table, columns, definition },
+            { pipeId: pipe.id, slot: 0, epoch },
+            { signal },
+          ),
+        tell: (status) => statuses.push(status),
+      },
+      { times },
+    )
+  }
+  return { store, statuses, newWorker }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let round = 0; round < 1_000 && !isSo(); round++) await wait(10)
+  assert.ok(isSo(), 'it did not come to pass')
+}
+
+const rowOf = (id: number): string => JSON.stringify({ id, name: `name ${id % 7}` })
+
+function idsIn(engine: PaperEngine, table: string): number[] {
+  // Until a worker has made it, there is none.
+  const rows = engine.tables.has(`default.${table}`) ? engine.rows(table) : []
+  return rows.map(({ id }) => Number(id)).toSorted((one, other) => one - other)
+}
+
+const numbersTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
+
+for (const hasTokens of [true, false]) {
+  describe(`workers and an engine ${hasTokens ? 'with' : 'without'} tokens`, () => {
+    let engine: PaperEngine
+    let kafka: KafkaServer
+    let objects: ObjectServer
+    before(async () => {
+      engine = await startPaperEngine({ hasTokens })
+      kafka = await startKafkaBroker()
+      objects = await startObjectServer()
+      await objects.createBucket('data')
+    })
+    after(async () => {
+      await Promise.all([engine.close(), kafka.stop(), objects.stop()])
+    })
+
+    const stream = async (table: string, records: string[]): Promise<World> => {
+      const values = records.map((value, index) => ({ partition: index % 3, value: Buffer.from(value) }))
+      const topic = await topicWith(kafka, values, 3)
+      return worldOf(engine, {
+        kind: 'kafka',
+        table,
+        shown: configOf(kafka, topic),
+        source: sourceOf(kafka, topic),
+      })
+    }
+
+    it('moves the records of a topic, each once, though answers are lost and a worker is aborted', async () => {
+      const world = await stream('topic', numbersTo(300).map(rowOf))
+      engine.cutNext({ matching: /^INSERT/i, times: 2 })
+      const first = world.newWorker()
+      const running = first.run()
+      await until(() => idsIn(engine, 'topic').length > 0)
+      first.abort()
+      await running
+      const second = world.newWorker()
+      const ran = second.run()
+      await until(() => idsIn(engine, 'topic').length >= 300 && world.store.deliveries.size === 0)
+      second.stop()
+      assert.deepEqual(await ran, { end: 'stopped' })
+      assert.deepEqual(idsIn(engine, 'topic'), numbersTo(300))
+      assert.deepEqual(
+        [...world.store.positions.values()].map(({ position }) => position),
+        ['100', '100', '100'],
+      )
+    })
+
+    it('keeps records that the engine refuses, and moves the others', async () => {
+      const records = numbersTo(60).map(rowOf)
+      records[7] = '{"id":"seven","name":"no number"}'
+      records[23] = 'no JSON at all'
+      const world = await stream('mixed', records)
+      const worker = world.newWorker()
+      const running = worker.run()
+      await until(() => world.store.figures.rowsRead >= 60)
+      worker.stop()
+      assert.deepEqual(await running, { end: 'stopped' })
+      assert.deepEqual(
+        idsIn(engine, 'mixed'),
+        numbersTo(60).filter((id) => id !== 7 && id !== 23),
+      )
+      const kept = engine.rows('mixed_penstock_errors').map(({ raw }) => raw)
+      assert.deepEqual(kept.toSorted(), [records[7], records[23]].toSorted())
+      assert.equal(world.store.figures.rowsRefused, 2)
+      assert.equal(world.statuses.at(-1)?.state, 'running')
+    })
+
+    it('loads objects, each once, though the engine goes away in between', async () => {
+      const folder = hasTokens ? 'new' : 'old'
+      for (const part of [0, 1, 2, 3]) {
+        const lines = numbersTo(25).map((index) => rowOf(part * 25 + index))
+        await objects.put('data', `${folder}/${part}.json`, Buffer.from(`${lines.join('\n')}\n`))
+      }
+      const url = `${objects.endpoint}/data/${folder}/*`
+      const world = worldOf(engine, {
+        kind: 'objectStorage',
+        table: 'files',
+        shown: { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: false, url },
+        source: s3Source(url, objects.accessKey, {}, plainContext),
+        settings: { object_storage_max_file_count: 2 },
+      })
+      engine.cutNext({ matching: /^INSERT/i })
+      engine.failNext({ matching: /^INSERT/i, code: 202, status: 500, message: 'Too many simultaneous queries' })
+      assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
+      assert.deepEqual(idsIn(engine, 'files'), numbersTo(100))
+      assert.equal(world.store.deliveries.size, 0)
+      assert.equal(world.store.figures.rowsWritten, 100)
+    })
+  })
+}

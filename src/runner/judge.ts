@@ -1,0 +1,58 @@
+// What went wrong, and what that means for a worker: whether it passes by itself, whether only the user can help, or whether
+// nothing more may be done. Only our own words leave.
+import { EngineError } from '../engine/engine.ts'
+import type { StoredPipe } from '../pipes/pipe.ts'
+import { NotConnected, ProbeFailure } from '../sources/source.ts'
+import { PlaceLost } from './worker.ts'
+
+/** Our own database did not do what it was asked to, or nobody knows whether it did. */
+export class StoreFailure extends Error {
+  constructor(cause: unknown) {
+    super('the database failed', { cause })
+    this.name = 'StoreFailure'
+  }
+}
+
+/** What was recorded cannot be read again as it was: to go on would lose rows, or store them twice. */
+export class CannotGoOn extends Error {
+  readonly reason: string
+
+  constructor(reason: string) {
+    super('the worker cannot go on')
+    this.name = 'CannotGoOn'
+    this.reason = reason
+  }
+}
+
+export type Trouble =
+  | { kind: 'lost' }
+  /** `hopeless`: trying again changes nothing. */
+  | { kind: 'hopeless' | 'user' | 'passing'; reason: string }
+
+/** Undefined for an error that nobody expected: a defect of ours. */
+export function judge(error: unknown, pipe: StoredPipe): Trouble | undefined {
+  if (error instanceof PlaceLost) return { kind: 'lost' }
+  if (error instanceof CannotGoOn) return { kind: 'hopeless', reason: error.reason }
+  if (error instanceof ProbeFailure) return { kind: 'user', reason: `${error.reason}; ${error.remedy}` }
+  if (error instanceof EngineError) {
+    return { kind: error.kind === 'passing' ? 'passing' : 'user', reason: error.message }
+  }
+  if (error instanceof NotConnected) {
+    return { kind: 'passing', reason: `${placeOf(pipe)} cannot be reached, or broke the connection off` }
+  }
+  if (error instanceof StoreFailure) {
+    return { kind: 'passing', reason: "Penstock's own database did not answer as it should" }
+  }
+  return undefined
+}
+
+/** The source as the user named it. */
+function placeOf({ kind, source }: StoredPipe): string {
+  const shown = source as { brokers?: unknown; streamName?: unknown; url?: unknown; azureContainerName?: unknown }
+  const { brokers, streamName, url, azureContainerName } = shown
+  if (kind === 'kafka' && typeof brokers === 'string') return `Kafka at ${brokers}`
+  if (kind === 'kinesis' && typeof streamName === 'string') return `the Kinesis stream ${streamName}`
+  if (typeof url === 'string') return `the object storage at ${url}`
+  if (typeof azureContainerName === 'string') return `the container ${azureContainerName}`
+  return 'the source'
+}

@@ -1,0 +1,214 @@
+// How a worker lives and ends: what it tells, when it gives up, and what stopping and aborting it leave behind.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Faults } from '../../test/runner-world/faults.ts'
+import { lineEncoders } from '../../test/runner-world/line-rows.ts'
+import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { EngineError } from '../engine/engine.ts'
+import { ProbeFailure } from '../sources/source.ts'
+
+const batchSize = { rows: 2, bytes: 1_000, note: () => undefined }
+const encoders = lineEncoders({ pieceBytes: [10] })
+const lines = ['1', '2', '3', '4', '5', '6']
+
+function worldOf(more: Partial<WorldOptions> & { isEndless?: boolean } = {}): RunnerWorld {
+  const { isEndless = true, ...rest } = more
+  return makeRunnerWorld({
+    kind: 'kafka',
+    options: { batchSize, encoders },
+    makeSource: (pass) => lineStream({ partitions: { a: lines }, begin: () => 0, batchRows: 2, isEndless }, pass),
+    ...rest,
+  })
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let round = 0; round < 500 && !isSo(); round++) await wait(5)
+  assert.ok(isSo(), 'it did not come to pass')
+}
+
+const wrongPassword = new EngineError('user', 'the engine at db.example.com:8123 refuses the password', 'Code: 516')
+
+describe('a worker', () => {
+  it('completes when the source has ended, and tells that it runs', async () => {
+    const world = worldOf({ isEndless: false })
+    assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
+    assert.deepEqual(world.engine.lines, lines)
+    assert.ok(world.statuses.some(({ state, reason }) => state === 'running' && reason === undefined))
+    assert.equal(world.engine.openSinks, 0)
+    const { rowsRead, rowsWritten, rowsRefused, inserts } = world.store.figures
+    assert.deepEqual({ rowsRead, rowsWritten, rowsRefused }, { rowsRead: 6, rowsWritten: 6, rowsRefused: 0 })
+    assert.ok(inserts >= 3)
+  })
+
+  it('fails at once when only the user can help and it has never run', async () => {
+    const failure = new ProbeFailure({
+      step: 'authenticate',
+      code: 'credentials_refused',
+      reason: 'Kafka at kafka.example.com:9092 refuses the password',
+      remedy: 'check the credentials',
+    })
+    const world = worldOf({
+      makeSource: () => ({ probe: async () => ({ samples: [] }), open: () => Promise.reject(failure) }),
+    })
+    const reason = 'Kafka at kafka.example.com:9092 refuses the password; check the credentials'
+    assert.deepEqual(await world.newWorker().run(), { end: 'failed', reason })
+  })
+
+  it('is degraded for a while before it fails when it was running', async () => {
+    const world = worldOf()
+    const running = world.newWorker().run()
+    await until(() => world.engine.lines.length === lines.length)
+    world.engine.refusal = wrongPassword
+    lines.push('7')
+    assert.deepEqual(await running, { end: 'failed', reason: wrongPassword.message })
+    lines.pop()
+    const degraded = world.statuses.filter(({ state }) => state === 'degraded')
+    assert.ok(degraded.length > 0)
+    assert.equal(degraded[0]?.reason, wrongPassword.message)
+    assert.ok(world.engine.inserts.filter(({ isRepeat }) => isRepeat).length > 0, 'it was tried again')
+    assert.equal(world.store.deliveries.size, 1, 'what may have been sent stays recorded')
+  })
+
+  it('waits for an engine that is away, for however long, and runs again when it is back', async () => {
+    const world = worldOf({ isEndless: false })
+    world.engine.refusal = new EngineError(
+      'passing',
+      'the engine at db.example.com:8123 cannot be reached',
+      'ECONNREFUSED',
+    )
+    const running = world.newWorker().run()
+    await until(() => world.engine.inserts.length > 12)
+    assert.equal(world.statuses.at(-1)?.state, 'degraded')
+    assert.match(world.statuses.at(-1)?.reason ?? '', /cannot be reached/)
+    world.engine.refusal = undefined
+    assert.deepEqual(await running, { end: 'completed' })
+    assert.deepEqual(world.engine.lines, lines)
+    assert.equal(world.statuses.at(-1)?.state, 'running')
+    assert.ok(world.store.figures.retries > 5)
+    assert.doesNotMatch(JSON.stringify(world.statuses), /ECONNREFUSED/)
+  })
+
+  it('names the source that cannot be reached as the user named it', async () => {
+    const world = worldOf({ isEndless: false, faults: new Faults([4, 5, 6], 'fail') })
+    assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
+    const reasons = world.statuses.map(({ reason }) => reason)
+    assert.ok(reasons.includes('Kafka at kafka.example.com:9092 cannot be reached, or broke the connection off'))
+  })
+
+  it('ends when another has its place', async () => {
+    const world = worldOf()
+    const first = world.newWorker().run()
+    await until(() => world.engine.lines.length > 0)
+    const second = world.newWorker()
+    lines.push('7')
+    assert.deepEqual(await first, { end: 'lost' })
+    const running = second.run()
+    await until(() => world.engine.lines.includes('7'))
+    second.stop()
+    assert.deepEqual(await running, { end: 'stopped' })
+    lines.pop()
+    assert.equal(world.engine.lines.length, 7)
+  })
+
+  it('finishes what it has sent when it is told to stop, and gives up what it has only read', async () => {
+    const world = worldOf()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    world.engine.held = promise
+    const worker = world.newWorker()
+    const running = worker.run()
+    await until(() => world.store.deliveries.size === 1)
+    await wait(20)
+    worker.stop()
+    await wait(20)
+    assert.equal(world.engine.lines.length, 0)
+    resolve()
+    assert.deepEqual(await running, { end: 'stopped' })
+    const [sent, ...others] = world.engine.inserts
+    assert.deepEqual([world.engine.lines, others], [sent?.lines, []])
+    assert.equal(world.store.positions.get('a')?.position, String(sent?.lines.length))
+    assert.equal(world.store.deliveries.size, 0)
+    assert.equal(world.engine.openSinks, 0)
+  })
+
+  it('ends at once when it is aborted, and asks for nothing more', async () => {
+    const world = worldOf()
+    world.engine.held = new Promise(() => undefined)
+    const worker = world.newWorker()
+    const running = worker.run()
+    await until(() => world.store.deliveries.size === 1)
+    worker.abort()
+    const calls = world.faults.calls.length
+    assert.deepEqual(await running, { end: 'stopped' })
+    await wait(20)
+    // A read may have been asked for before.
+    assert.deepEqual(
+      world.faults.calls.slice(calls).filter((name) => name !== 'read'),
+      [],
+    )
+    assert.equal(world.store.deliveries.size, 1)
+  })
+
+  it('remembers where a partition begins before anything of it is sent', async () => {
+    const added = ['before']
+    const makeSource: WorldOptions['makeSource'] = (pass) =>
+      lineStream({ partitions: { a: added }, begin: () => added.length, batchRows: 2, isEndless: true }, pass)
+    const world = worldOf({ makeSource, settings: { streaming_max_insert_wait_ms: 60_000 } })
+    const first = world.newWorker()
+    const running = first.run()
+    await until(() => world.store.positions.size === 1)
+    first.abort()
+    await running
+    added.push('after')
+    const second = worldOf({ makeSource })
+    second.store.positions.set('a', { partition: 'a', position: world.store.positions.get('a')?.position ?? '' })
+    const worker = second.newWorker()
+    const ran = worker.run()
+    await until(() => second.engine.lines.length === 1)
+    worker.stop()
+    await ran
+    assert.deepEqual(second.engine.lines, ['after'])
+  })
+
+  it('prepares without moving anything, and leaves nothing open when it is never run', async () => {
+    const world = worldOf()
+    const worker = world.newWorker()
+    await worker.prepare()
+    assert.deepEqual(world.faults.calls, ['openSink', 'listPositions', 'open'])
+    assert.equal(world.engine.openSinks, 1)
+    worker.abort()
+    assert.equal(world.engine.openSinks, 0)
+  })
+
+  it('fails when the engine refuses rows that its table would take', async () => {
+    const world = worldOf({ isEndless: false })
+    world.engine.refusal = new EngineError('data', 'refused', 'view')
+    const end = await world.newWorker().run()
+    assert.equal(end.end, 'failed')
+    assert.match(end.end === 'failed' ? end.reason : '', /materialized views/)
+  })
+
+  it('goes on behind an object that has nothing left to load', async () => {
+    const objects = { one: 'first line\n', two: 'second line\n' }
+    const world = worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass) })
+    const { length } = objects.one
+    world.store.positions.set('objects', {
+      partition: 'objects',
+      position: '',
+      within: 'etag one',
+      offsetBytes: length,
+    })
+    assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
+    assert.deepEqual(world.engine.lines, ['second line'])
+  })
+
+  it('fails when an object was replaced while it was being loaded', async () => {
+    const objects = { one: 'first line\nsecond line\nthird line\n' }
+    const world = worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass) })
+    world.store.positions.set('objects', { partition: 'objects', position: '', within: 'other one', offsetBytes: 11 })
+    const end = await world.newWorker().run()
+    assert.equal(end.end, 'failed')
+    assert.match(end.end === 'failed' ? end.reason : '', /replaced or deleted while it was being loaded/)
+  })
+})

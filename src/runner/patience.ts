@@ -1,0 +1,47 @@
+// When a worker gives up, and how long it waits before it begins anew. What only the user can mend ends a worker that has never
+// run at once; one that has run is given time, because keys are rotated and tables come back.
+import { describeError, type Log } from '../lib/log.ts'
+import type { StoredPipe } from '../pipes/pipe.ts'
+import { makeBackOff } from './back-off.ts'
+import { judge, StoreFailure } from './judge.ts'
+import type { WorkerTimes } from './session.ts'
+import type { WorkerEnd } from './worker.ts'
+
+export interface Patience {
+  /** Rows have become durable, or the source answers and nothing is under way. */
+  well(): void
+  /** How the worker ends because of the error, or how long it waits. Throws what nobody expected. */
+  after(error: unknown, isStopping: boolean): WorkerEnd | { waitMs: number; reason: string }
+}
+
+export function makePatience(pipe: StoredPipe, times: Pick<WorkerTimes, 'backOff' | 'patienceMs'>, log: Log): Patience {
+  const backOff = makeBackOff(times.backOff)
+  let hasRun = false
+  let helplessSinceMs: number | undefined
+
+  const isOver = (): boolean => {
+    helplessSinceMs ??= performance.now()
+    return !hasRun || performance.now() - helplessSinceMs >= times.patienceMs
+  }
+
+  return {
+    well() {
+      hasRun = true
+      helplessSinceMs = undefined
+      backOff.reset()
+    },
+    after(error, isStopping) {
+      const trouble = judge(error, pipe)
+      if (trouble?.kind === 'lost') return { end: 'lost' }
+      // What was not finished is recorded, and found by the next one.
+      if (isStopping) return { end: 'stopped' }
+      if (!trouble) throw error
+      const { kind, reason } = trouble
+      if (error instanceof StoreFailure) {
+        log.warn('a worker of a pipe could not use the database', { error: describeError(error.cause) })
+      }
+      const isEnd = kind === 'hopeless' || (kind === 'user' && isOver())
+      return isEnd ? { end: 'failed', reason } : { waitMs: backOff.nextMs(), reason }
+    },
+  }
+}

@@ -1,0 +1,192 @@
+// The places that this runner holds, and what is kept of them in the database. States are kept at once and in the order in which
+// they came; how a place ends is kept before it is forgotten, unless it is another's by then.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describeError, type Log } from '../lib/log.ts'
+import type { WorkerPlace } from '../progress/store.ts'
+import { Place, type PlaceEnd, type PlaceParts, type PlaceStatus } from './place.ts'
+import type { RunnerDatabase } from './worker-store.ts'
+
+export interface HeldPlace {
+  place: Place
+  /** What its configuration was last read at. */
+  version: number
+  serviceVersion: number
+  ended: Promise<void>
+  /** As it is in the database. */
+  told: PlaceStatus | undefined
+  telling: Promise<void> | undefined
+}
+
+export interface PlacesParts {
+  write: RunnerDatabase['write']
+  log: Log
+  retryEveryMs: number
+  /** A place was left: there may be something to do. */
+  left(): void
+}
+
+const keyOf = ({ pipeId, slot }: { pipeId: string; slot: number }): string => `${pipeId}/${slot}`
+
+export class Places {
+  readonly #parts: PlacesParts
+  readonly #held = new Map<string, HeldPlace>()
+  /** Pipes that are being claimed: what the database has of them may not be here yet. */
+  readonly claiming = new Set<string>()
+  #isClosing = false
+  #isInTrouble = false
+
+  constructor(parts: PlacesParts) {
+    this.#parts = parts
+  }
+
+  get all(): HeldPlace[] {
+    return [...this.#held.values()]
+  }
+
+  has(held: HeldPlace): boolean {
+    return this.#held.get(keyOf(held.place.place)) === held
+  }
+
+  find(place: { pipeId: string; slot: number }): HeldPlace | undefined {
+    return this.#held.get(keyOf(place))
+  }
+
+  /** Begins to work in a place that was claimed. */
+  begin(parts: Omit<PlaceParts, 'changed' | 'log'>, versions: { version: number; serviceVersion: number }): void {
+    const place = new Place({ ...parts, log: this.#parts.log, changed: () => this.tell(held) })
+    const { version, serviceVersion } = versions
+    const held: HeldPlace = {
+      place,
+      version,
+      serviceVersion,
+      ended: Promise.resolve(),
+      told: undefined,
+      telling: undefined,
+    }
+    const before = this.find(place.place)
+    if (before) this.lose(before)
+    this.#held.set(keyOf(place.place), held)
+    held.ended = place
+      .run()
+      .then((end) => this.#leave(held, end))
+      .catch((error: unknown) => this.#warn('a place of a pipe could not be left', error, place.place))
+      .finally(() => this.#parts.left())
+  }
+
+  /** Ends the work at a boundary. A place where all is done has nobody to stop. */
+  end(held: HeldPlace, options: { isForChange?: boolean } = {}): void {
+    if (held.place.hasCompleted) void this.release(held.place.place).then(() => this.#forget(held))
+    else held.place.stop(options)
+  }
+
+  /** Ends all work, at a boundary where workers come to one in time. Resolves when the places are given back, or nearly so. */
+  async close({ stopMs, graceMs }: { stopMs: number; graceMs: number }): Promise<void> {
+    this.#isClosing = true
+    const places = this.all
+    for (const { place } of places) place.stop()
+    const ended = Promise.all(places.map((held) => held.ended.then(() => held.telling)))
+    if (await within(ended, stopMs)) return
+    for (const { place } of places) place.abort()
+    await within(ended, graceMs)
+  }
+
+  /** It is another's, or may soon be: nothing more is done or written there. */
+  lose(held: HeldPlace): void {
+    held.place.abort()
+    this.#forget(held)
+  }
+
+  /** What fails here is done after the next renewal, which knows the place as one that nobody works in. */
+  async release(place: WorkerPlace): Promise<void> {
+    const { organizationId, pipeId, slot, epoch } = place
+    const release = { organizationId, pipeId, places: [{ slot, epoch }], now: new Date().toISOString() }
+    await this.attempt(() => this.#parts.write('releaseWorkers', release, organizationId), place)
+  }
+
+  tell(held: HeldPlace): void {
+    if (held.telling || !hasOtherState(held)) return
+    held.telling = this.attempt(() => this.#tellAll(held), held.place.place).then(() => {
+      held.telling = undefined
+    })
+  }
+
+  /** One pipe in trouble must not hold up the others. */
+  async attempt(work: () => Promise<unknown>, pipe: { pipeId: string }): Promise<boolean> {
+    try {
+      await work()
+      this.#isInTrouble = false
+      return true
+    } catch (error) {
+      // Told once, not every second.
+      if (!this.#isInTrouble) this.#warn('something could not be done for a pipe', error, pipe)
+      this.#isInTrouble = true
+      return false
+    }
+  }
+
+  async #tellAll(held: HeldPlace): Promise<void> {
+    const { place } = held.place
+    while (this.has(held) && hasOtherState(held)) {
+      const status = held.place.status
+      const { delivery, ...rest } = status
+      const reason = delivery && 'reason' in delivery ? delivery.reason : null
+      const told = {
+        place,
+        ...rest,
+        ...(delivery ? { delivery: { delivery: delivery.delivery, reason } } : {}),
+        now: new Date().toISOString(),
+      }
+      if (!(await this.#parts.write('tellWorker', told, place.organizationId))) return this.lose(held)
+      held.told = status
+    }
+  }
+
+  async #leave(held: HeldPlace, end: PlaceEnd): Promise<void> {
+    if (end.end === 'completed') return this.tell(held)
+    if (end.end === 'failed') await this.#fail(held, end)
+    else if (end.end === 'stopped' || this.#isClosing) await this.release(held.place.place)
+    this.#forget(held)
+  }
+
+  /** Until it is kept, or the place is another's. */
+  async #fail(held: HeldPlace, { state, reason }: Extract<PlaceEnd, { end: 'failed' }>): Promise<void> {
+    const { organizationId, pipeId, slot, epoch } = held.place.place
+    while (this.has(held)) {
+      const now = new Date().toISOString()
+      const failure = { organizationId, pipeId, place: { slot, epoch }, state, reason, now }
+      const fail = () => this.#parts.write('failPipe', failure, organizationId)
+      if ((await this.attempt(fail, held.place.place)) || this.#isClosing) return
+      await sleep(this.#parts.retryEveryMs, undefined, { ref: false })
+    }
+  }
+
+  #warn(message: string, error: unknown, { pipeId }: { pipeId: string }): void {
+    this.#parts.log.warn(message, { pipeId, error: describeError(error) })
+  }
+
+  #forget(held: HeldPlace): void {
+    if (this.has(held)) this.#held.delete(keyOf(held.place.place))
+  }
+}
+
+function hasOtherState({ place, told }: HeldPlace): boolean {
+  const { state, reason, pipeVersion, delivery } = place.status
+  if (!told) return state !== 'starting' || delivery !== undefined
+  return (
+    told.state !== state ||
+    told.reason !== reason ||
+    told.pipeVersion !== pipeVersion ||
+    told.delivery?.delivery !== delivery?.delivery
+  )
+}
+
+/** Whether it came to its end in time. */
+export async function within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+  const limit = new AbortController()
+  const late = sleep(limitMs, false, { signal: limit.signal }).catch(() => false)
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    limit.abort()
+  }
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { PipeToRun } from '../pipes/store.ts'
+import type { ListedWorker } from '../progress/workers/store.ts'
+import { makePlan, type PlaceSeen } from './plan.ts'
+
+const now = '2026-11-02T10:00:00.000Z'
+const later = '2026-11-02T10:00:01.000Z'
+
+const pipe = (pipeId: string, slots: number, more: Partial<PipeToRun> = {}): PipeToRun => ({
+  pipeId,
+  organizationId: 'o',
+  serviceId: 's',
+  kind: 'kafka',
+  state: 'Running',
+  slots,
+  version: 2,
+  serviceVersion: 1,
+  replayRequestedAt: null,
+  ...more,
+})
+const worker = (pipeId: string, slot: number, slots: number, more: Partial<ListedWorker> = {}): ListedWorker => ({
+  pipeId,
+  slot,
+  slots,
+  runnerId: 'other',
+  epoch: 1,
+  expiresAt: later,
+  pipeVersion: 2,
+  state: 'running',
+  ...more,
+})
+const place = (pipeId: string, slot: number, slots: number, more: Partial<PlaceSeen> = {}): PlaceSeen => ({
+  pipeId,
+  slot,
+  slots,
+  isEnding: false,
+  hasCompleted: false,
+  ...more,
+})
+const plan = (seen: Partial<Parameters<typeof makePlan>[0]>) =>
+  makePlan({ now, runners: ['me'], pipes: [], workers: [], places: [], ...seen })
+const claims = (seen: Partial<Parameters<typeof makePlan>[0]>) =>
+  plan(seen).claim.map(({ pipe: { pipeId }, limit }) => [pipeId, limit])
+
+describe('the plan of a runner', () => {
+  it('claims what nobody has, up to its share', () => {
+    const pipes = [pipe('a', 3), pipe('b', 2)]
+    assert.deepEqual(claims({ pipes }), [
+      ['a', 3],
+      ['b', 2],
+    ])
+    assert.deepEqual(claims({ pipes, runners: ['me', 'other'] }), [['a', 3]])
+    assert.deepEqual(claims({ pipes, runners: ['me', 'other'], workers: [worker('a', 0, 3)] }), [
+      ['a', 2],
+      ['b', 1],
+    ])
+    assert.deepEqual(claims({ pipes, workers: [worker('a', 0, 3, { expiresAt: now })] }), [
+      ['a', 3],
+      ['b', 2],
+    ])
+  })
+
+  it('gives back what is more than its share, and leaves the rest alone', () => {
+    const places = [place('a', 0, 3), place('a', 1, 3), place('a', 2, 3)]
+    const workers = places.map(({ pipeId, slot, slots }) => worker(pipeId, slot, slots))
+    const seen = { pipes: [pipe('a', 3)], places, workers }
+    assert.deepEqual(plan({ ...seen, runners: ['me', 'other'] }).giveBack, [places[2]])
+    assert.deepEqual(plan(seen).giveBack, [])
+    const ending = [place('a', 0, 3, { isEnding: true }), places[1]!, places[2]!]
+    assert.deepEqual(plan({ ...seen, places: ending, runners: ['me', 'other'] }).giveBack, [])
+  })
+
+  it('ends the places of pipes that are not to run, and those of another layout', () => {
+    const places = [place('a', 0, 1), place('b', 0, 1), place('c', 0, 1), place('d', 0, 1)]
+    const pipes = [pipe('a', 1), pipe('b', 1, { state: 'Stopping' }), pipe('c', 2)]
+    const { stop, layOutAnew } = plan({ pipes, places })
+    assert.deepEqual(stop, [places[1], places[3]])
+    assert.deepEqual(layOutAnew, [places[2]])
+  })
+
+  it('settles what waits for nobody', () => {
+    const stopping = pipe('a', 1, { state: 'Stopping' })
+    assert.deepEqual(plan({ pipes: [stopping] }).settle, [stopping])
+    assert.deepEqual(plan({ pipes: [stopping], workers: [worker('a', 0, 1)] }).settle, [])
+    assert.deepEqual(plan({ pipes: [stopping], workers: [worker('a', 0, 1, { expiresAt: now })] }).settle, [stopping])
+    assert.deepEqual(plan({ pipes: [stopping] }).claim, [])
+    const complete = pipe('b', 1)
+    const workers = [worker('b', 0, 1, { state: 'completed', expiresAt: now })]
+    assert.deepEqual(plan({ pipes: [complete], workers }).settle, [complete])
+    assert.deepEqual(plan({ pipes: [complete], workers }).claim, [])
+    assert.deepEqual(claims({ pipes: [pipe('b', 1, { version: 3 })], workers }), [['b', 1]])
+  })
+})

@@ -1,0 +1,77 @@
+// What others, or this worker before a failure, may have sent and not finished: it is built again from exactly the same ranges
+// and sent again with the same token, before anything new is read.
+import { pause } from './back-off.ts'
+import { deliver } from './deliver.ts'
+import type { StoredDelivery, StoredPosition } from './delivery.ts'
+import { addFigures, noFigures } from './figures.ts'
+import { positionsAfter } from './ledger.ts'
+import type { Rows } from './rows.ts'
+import type { Session } from './session.ts'
+
+/** In place of a partition: rows that were refused and are tried again. Such deliveries are finished by the next replay. */
+export const replayPartition = 'penstock:replay'
+
+export interface Left {
+  /** Of the whole pipe. */
+  positions: StoredPosition[]
+  nextNumber: number
+}
+
+/** Whether the delivery is for others to finish, and to wait for. */
+function isForeign({ slots }: StoredDelivery, session: Session): boolean {
+  return slots !== session.parts.slots
+}
+
+function isMine(delivery: StoredDelivery, session: Session): boolean {
+  const { slot } = session.parts
+  // What was made by another number of workers belongs to nobody of now: the first one takes it.
+  return isForeign(delivery, session) ? slot === 0 : delivery.slot === slot
+}
+
+/** Resolves when nothing is left of before: the positions that it gives are where to go on. Undefined when the worker is to stop first. */
+export async function recover(
+  session: Session,
+  rebuild: (delivery: StoredDelivery) => Promise<Rows>,
+  /** What else must be done before; gives whether others have yet to do so. */
+  finishRest: (positions: StoredPosition[]) => Promise<'done' | 'again' | 'wait'>,
+): Promise<Left | undefined> {
+  const { store, status, stopping, times } = session
+  for (;;) {
+    const all = await store.listDeliveries()
+    const deliveries = all.filter(({ ranges }) => ranges[0]?.partition !== replayPartition)
+    const mine = deliveries.filter((delivery) => isMine(delivery, session))
+    for (const delivery of mine) {
+      if (stopping.aborted) return undefined
+      await deliverAgain(session, delivery, rebuild)
+    }
+    const isOthersTurn = deliveries.some((delivery) => isForeign(delivery, session) && !mine.includes(delivery))
+    const positions = await store.listPositions()
+    const rest = isOthersTurn ? 'wait' : await finishRest(positions)
+    if (stopping.aborted) return undefined
+    if (rest === 'done') {
+      const nextNumber = 1 + Math.max(0, ...deliveries.map(({ number }) => number))
+      return { positions, nextNumber }
+    }
+    if (rest === 'again') continue
+    status.doing('Waiting until what an earlier number of replicas had begun is finished')
+    await pause(times.lookAgainMs, stopping)
+    if (stopping.aborted) return undefined
+  }
+}
+
+async function deliverAgain(
+  session: Session,
+  delivery: StoredDelivery,
+  rebuild: (delivery: StoredDelivery) => Promise<Rows>,
+): Promise<void> {
+  const { store, status } = session
+  const { id, ranges, badRows, isDone } = delivery
+  let figures = noFigures
+  if (!isDone) {
+    status.doing('Sending again what was on its way before')
+    const rows = await rebuild(delivery)
+    figures = rows.count === 0 ? noFigures : await deliver(session, { id, rows, badRows, isRepeat: true })
+  }
+  figures = addFigures(figures, { retries: session.takeRetries() })
+  await store.finish({ done: [], behind: [id], positions: positionsAfter(ranges), figures })
+}

@@ -1,0 +1,191 @@
+// Rows that the engine refused before are tried again: what it takes now is inserted, each exactly once, and no longer listed as
+// refused. Which rows go into an insert is recorded before it is sent, as with every delivery, and found again after a crash.
+import type { BadRows } from '../engine/bad-rows.ts'
+import { type BadRow, EngineError, type Insert, type Sink } from '../engine/engine.ts'
+import { defaultSettings } from '../pipes/settings.ts'
+import { findRefused } from './bad-rows.ts'
+import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } from './delivery.ts'
+import type { EncoderParts } from './encoding/encoder.ts'
+import { addFigures, noFigures } from './figures.ts'
+import { replayPartition } from './recover.ts'
+import type { Rows } from './rows.ts'
+import { encoderPartsOf, engineSettingsOf } from './session.ts'
+import type { WorkerParts } from './worker.ts'
+
+export type EncodeKept = (parts: EncoderParts, kept: Pick<BadRow, 'partition' | 'raw' | 'meta'>[]) => Promise<Rows>
+
+export interface ReplayOptions {
+  signal: AbortSignal
+  /** Only tests bring their own. */
+  encodeKept?: EncodeKept
+}
+
+export interface ReplayOutcome {
+  replayed: number
+  /** That are refused still. */
+  refused: number
+}
+
+const rowsAtOnce = 1_000
+
+type ReplayParts = Pick<WorkerParts, 'pipe' | 'secrets' | 'openSink' | 'store' | 'egress' | 'context'>
+
+interface Replay {
+  parts: ReplayParts
+  badRows: BadRows
+  sink: Sink
+  encode(rows: BadRow[]): Promise<Rows>
+  signal: AbortSignal
+}
+
+/** May run beside the worker of the same place. Rejects as workers do: with PlaceLost, NotConnected, ProbeFailure or EngineError. */
+export async function replayBadRows(
+  parts: ReplayParts,
+  badRows: BadRows,
+  { signal, encodeKept }: ReplayOptions,
+): Promise<ReplayOutcome> {
+  const encode = encodeKept ?? (await import('./encoding/encoder.ts')).encodeKept
+  const encoderParts = encoderPartsOf(parts)
+  const sink = await parts.openSink(signal)
+  const replay: Replay = { parts, badRows, sink, encode: (rows) => encode(encoderParts, rows), signal }
+  try {
+    await finishLeft(replay)
+    return await replayPages(replay)
+  } finally {
+    await sink.close().catch(() => undefined)
+  }
+}
+
+async function replayPages(replay: Replay): Promise<ReplayOutcome> {
+  const outcome = { replayed: 0, refused: 0 }
+  // What is refused from now on is for the next time: otherwise this might never end.
+  const startedAt = new Date().toISOString()
+  let last: BadRow | undefined
+  for (;;) {
+    replay.signal.throwIfAborted()
+    const loaded = await replay.badRows.load(replay.parts.pipe.id, {
+      limit: rowsAtOnce,
+      ...(last ? { after: last } : {}),
+    })
+    const page = loaded.filter(({ at }) => at <= startedAt)
+    last = page.at(-1)
+    if (!last) return outcome
+    const replayed = await replayPage(replay, page)
+    outcome.replayed += replayed
+    outcome.refused += page.length - replayed
+  }
+}
+
+/** Gives how many of them the engine took. */
+async function replayPage(replay: Replay, page: BadRow[]): Promise<number> {
+  const { parts, sink, signal } = replay
+  const rows = await replay.encode(page)
+  const undecodable = [...rows.undecodable]
+  const isTried = undecodable.length < page.length
+  const tryOut = (part: Rows) => sink.tryOut(insertOf(parts, 'penstock-check', part, false), signal)
+  const refused = isTried ? [...undecodable, ...(await findRefused(rows, undecodable, tryOut))] : undecodable
+  await keepReasons(replay, page, refused)
+  const bad = new Set(refused.map(({ index }) => index))
+  const good = page.filter((_, index) => !bad.has(index))
+  if (good.length === 0) return 0
+  const ranges = good.map(({ id }): DeliveryRange => ({ partition: replayPartition, from: id, next: id }))
+  const token = tokenOf(parts.pipe.id, ranges)
+  await parts.store.begin({ id: token, number: 0, ranges })
+  try {
+    const ids = good.map(({ id }) => id)
+    await insertAndMark(replay, { token, ids, rows: withoutThese(rows, bad), isRepeat: false })
+    return good.length
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    // It was sent once, and refused as a whole: nothing of it is there.
+    await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
+    return 0
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof EngineError && error.kind === 'data'
+}
+
+function withoutThese(rows: Rows, bad: ReadonlySet<number>): Rows {
+  return bad.size === 0 ? rows : rows.without(bad)
+}
+
+/** They stay where they are, with what is wrong with them now. */
+async function keepReasons({ sink, signal }: Replay, page: BadRow[], refused: RefusedRow[]): Promise<void> {
+  const changed = refused.flatMap(({ index, reason }) => {
+    const row = page[index]
+    return row && row.reason !== reason ? [{ ...row, reason }] : []
+  })
+  if (changed.length > 0) await sink.keepBadRows(changed, signal)
+}
+
+interface Batch {
+  token: string
+  ids: string[]
+  rows: Rows
+  isRepeat: boolean
+}
+
+async function insertAndMark(replay: Replay, { token, ids, rows, isRepeat }: Batch): Promise<void> {
+  const { parts, sink, badRows, signal } = replay
+  const { rows: stored, sentBytes } = await sink.insert(insertOf(parts, token, rows, isRepeat), signal)
+  await badRows.markReplayed(parts.pipe.id, ids)
+  const figures = addFigures(noFigures, {
+    rowsWritten: stored ?? ids.length,
+    bytesWritten: sentBytes,
+    inserts: 1,
+  })
+  await parts.store.finish({ done: [], behind: [token], positions: [], figures })
+}
+
+/** What an earlier replay may have sent. */
+async function finishLeft(replay: Replay): Promise<void> {
+  const deliveries = await replay.parts.store.listDeliveries()
+  for (const delivery of deliveries) {
+    if (delivery.ranges[0]?.partition === replayPartition) await finishDelivery(replay, delivery)
+  }
+}
+
+async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDelivery): Promise<void> {
+  const { parts, badRows } = replay
+  const ids = ranges.map(({ from }) => from)
+  const left = await findKept(replay, ids)
+  if (left.length === ids.length) {
+    const rows = await replay.encode(left)
+    await insertAndMark(replay, { token, ids, rows, isRepeat: true }).catch((error: unknown) => {
+      throw isRefusal(error) ? refusedMeanwhile() : error
+    })
+    return
+  }
+  // Rows are marked when the engine has all of them: one that is marked says that of the others.
+  const leftIds = left.map(({ id }) => id)
+  if (leftIds.length > 0) await badRows.markReplayed(parts.pipe.id, leftIds)
+  await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
+}
+
+/** Whether they are in the table already, the engine can only tell when it takes them. */
+function refusedMeanwhile(): EngineError {
+  return new EngineError(
+    'user',
+    'rows that were tried again before a failure may be in the table, and the engine refuses them now; undo the last change of the table or of the pipe, and try again',
+  )
+}
+
+/** In the order of the ids; those that are not refused any more are missing. */
+async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Promise<BadRow[]> {
+  const wanted = new Map<string, BadRow | undefined>(ids.map((id) => [id, undefined]))
+  let last: BadRow | undefined
+  do {
+    signal.throwIfAborted()
+    const page = await badRows.load(parts.pipe.id, { limit: rowsAtOnce, ...(last ? { after: last } : {}) })
+    for (const row of page) if (wanted.has(row.id)) wanted.set(row.id, row)
+    last = page.at(-1)
+  } while (last)
+  return [...wanted.values()].filter((row) => row !== undefined)
+}
+
+function insertOf({ pipe }: ReplayParts, token: string, rows: Rows, isRepeat: boolean): Insert {
+  const settings = engineSettingsOf({ ...defaultSettings, ...pipe.settings })
+  return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings }
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { countOf, makeStatus, timeOf } from './status.ts'
+import type { WorkerStatus } from './worker.ts'
+
+describe('what a worker tells', () => {
+  it('is told at once when its state changes, and otherwise once a second, the last at the end', (context) => {
+    let nowMs = 10_000
+    context.mock.method(performance, 'now', () => nowMs)
+    context.mock.timers.enable({ apis: ['setTimeout'] })
+    const told: WorkerStatus[] = []
+    const status = makeStatus((one) => told.push(one))
+    status.doing('one')
+    status.doing('two')
+    status.doing('three')
+    assert.deepEqual(
+      told.map(({ doing }) => doing),
+      ['one'],
+    )
+    nowMs += 1_000
+    context.mock.timers.tick(1_000)
+    assert.deepEqual(
+      told.map(({ doing }) => doing),
+      ['one', 'three'],
+    )
+    status.well()
+    status.lag(5)
+    status.degrade('the engine is away')
+    assert.deepEqual(told.slice(2), [
+      { state: 'running', doing: 'three', lag: undefined },
+      { state: 'degraded', doing: 'three', lag: 5, reason: 'the engine is away' },
+    ])
+    status.well()
+    assert.equal('reason' in told.at(-1)!, false)
+    status.close()
+    status.doing('nothing more')
+    context.mock.timers.tick(5_000)
+    assert.equal(told.length, 5)
+  })
+
+  it('counts and times in words', () => {
+    assert.deepEqual([countOf(1, 'row'), countOf(120_000, 'row')], ['1 row', '120,000 rows'])
+    assert.deepEqual([timeOf(300), timeOf(8_400)], ['under a second', '8 s'])
+  })
+})

@@ -1,0 +1,70 @@
+// What a worker tells of itself: at once when its state changes, otherwise once a second at most.
+import type { WorkerStatus } from './worker.ts'
+
+export interface Status {
+  /** What it is doing now; its state stays as it is. */
+  doing(doing: string): void
+  /** How much waits in the source, as far as anybody knows. */
+  lag(lag: number | undefined): void
+  /** Everything goes well. */
+  well(): void
+  degrade(reason: string): void
+  /** Nothing more is told. */
+  close(): void
+}
+
+const tellEveryMs = 1_000
+
+export function makeStatus(tell: (status: WorkerStatus) => void): Status {
+  let status: WorkerStatus = { state: 'starting', doing: 'Connecting' }
+  let toldAtMs = -Infinity
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const tellNow = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    toldAtMs = performance.now()
+    tell(status)
+  }
+
+  const change = (changed: WorkerStatus): void => {
+    if (isClosed) return
+    const isOther = changed.state !== status.state || changed.reason !== status.reason
+    status = changed
+    const waitMs = toldAtMs + tellEveryMs - performance.now()
+    if (isOther || waitMs <= 0) tellNow()
+    else timer ??= setTimeout(tellNow, waitMs).unref()
+  }
+
+  return {
+    doing(doing) {
+      change({ ...status, doing })
+    },
+    lag(lag) {
+      change({ ...status, lag })
+    },
+    well() {
+      if (status.state !== 'running') change({ state: 'running', doing: status.doing, lag: status.lag })
+    },
+    degrade(reason) {
+      change({ ...status, state: 'degraded', reason })
+    },
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+const numbers = new Intl.NumberFormat('en-US')
+
+/** `1 row`, `120,000 rows`. */
+export function countOf(count: number, noun: string): string {
+  return `${numbers.format(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `under a second`, `8 s`. */
+export function timeOf(ms: number): string {
+  return ms < 1_000 ? 'under a second' : `${Math.round(ms / 1_000)} s`
+}

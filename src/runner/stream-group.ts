@@ -1,0 +1,55 @@
+// Records that have been read and go into the next insert together, by partition.
+import type { Batch } from '../sources/source.ts'
+import type { DeliveryRange } from './delivery.ts'
+import type { Rows } from './rows.ts'
+
+export interface StreamGroup {
+  readonly isEmpty: boolean
+  readonly rowCount: number
+  readonly sizeBytes: number
+  /** Infinite as long as it is empty. */
+  dueInMs(): number
+  add(batch: Batch, rows: Rows): void
+  /** Ranges by the names of their partitions, and the rows in the order of the ranges. */
+  take(): { ranges: DeliveryRange[]; parts: Rows[] }
+}
+
+interface Piece {
+  range: DeliveryRange
+  parts: Rows[]
+}
+
+export function makeStreamGroup(waitMs: number): StreamGroup {
+  const pieces = new Map<string, Piece>()
+  let rowCount = 0
+  let sizeBytes = 0
+  let dueAtMs = Number.POSITIVE_INFINITY
+  return {
+    get isEmpty() {
+      return pieces.size === 0
+    },
+    get rowCount() {
+      return rowCount
+    },
+    get sizeBytes() {
+      return sizeBytes
+    },
+    dueInMs: () => dueAtMs - performance.now(),
+    add({ partition, from, next }, rows) {
+      const piece = pieces.get(partition)
+      // The batches of a partition follow each other: together they are one range.
+      if (piece) piece.range.next = next
+      else pieces.set(partition, { range: { partition, from, next }, parts: [] })
+      pieces.get(partition)?.parts.push(rows)
+      rowCount += rows.count
+      sizeBytes += rows.readBytes
+      if (dueAtMs === Number.POSITIVE_INFINITY) dueAtMs = performance.now() + waitMs
+    },
+    take() {
+      const inOrder = [...pieces.values()].toSorted((one, other) =>
+        one.range.partition < other.range.partition ? -1 : 1,
+      )
+      return { ranges: inOrder.map(({ range }) => range), parts: inOrder.flatMap(({ parts }) => parts) }
+    },
+  }
+}

@@ -1,0 +1,149 @@
+// Moves the records of a stream: reads, groups what comes into deliveries, and reads on while they are inserted.
+//
+// How many inserts are under way: `scaling.concurrency` as the user says. With 0 it is one, while the next one is being read: the
+// rows of a partition then arrive in their order, and reading and inserting still overlap. With more, a partition can be in several
+// inserts at once; its positions move in order all the same.
+import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
+import { type StoredDelivery, tokenOf } from './delivery.ts'
+import { makeDispatch } from './dispatch.ts'
+import type { RecordEncoder } from './encoding/encoder.ts'
+import { CannotGoOn } from './judge.ts'
+import { type Left, recover } from './recover.ts'
+import type { Rows } from './rows.ts'
+import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
+import { countOf, timeOf } from './status.ts'
+import { makeStreamGroup } from './stream-group.ts'
+
+/** While everything that was read waits for a free lane. */
+const busyReadMs = 50
+const rebuildReadMs = 5_000
+
+/** Resolves when the worker was told to stop, or when the source has ended. */
+export async function moveStream(session: Session): Promise<'stopped' | 'completed'> {
+  const encoder = session.encoders.makeRecordEncoder(encoderPartsOf(session.parts))
+  try {
+    const left = await recover(
+      session,
+      (delivery) => rebuild(session, encoder, delivery),
+      async () => 'done',
+    )
+    if (!left) return 'stopped'
+    const { slot, slots } = session.parts
+    const selection = { share: { index: slot, count: slots } }
+    return await withReader(session, positionsOf(left.positions), selection, (reader) =>
+      readOn(session, encoder, reader, left),
+    )
+  } finally {
+    await encoder.close()
+  }
+}
+
+async function readOn(
+  session: Session,
+  encoder: RecordEncoder,
+  reader: SourceReader,
+  { positions, nextNumber }: Left,
+): Promise<'stopped' | 'completed'> {
+  const { parts, store, settings, stopping, status, times, turn, batchSize, signal } = session
+  const waitMs = settings.streaming_max_insert_wait_ms
+  const dispatch = makeDispatch(session, { firstNumber: nextNumber, lanes: streamLanes(parts.pipe.scaling), reader })
+  /** Of the whole pipe, and those of them that are read here. */
+  const placed = new Set(positions.map(({ partition }) => partition))
+  const read = new Set<string>()
+  let group = makeStreamGroup(waitMs)
+
+  const send = (): void => {
+    const { ranges, parts: encoded } = group.take()
+    group = makeStreamGroup(waitMs)
+    const rows = encoder.join(encoded)
+    dispatch.start(tokenOf(parts.pipe.id, ranges), ranges, rows)
+  }
+
+  const take = async (batches: Batch[]): Promise<void> => {
+    // Where a partition begins must be known before anything of it is sent: a later reader would begin elsewhere.
+    const begun = batches.filter(({ partition }) => !placed.has(partition))
+    if (begun.length > 0) {
+      await store.setPositions(begun.map(({ partition, from }) => ({ partition, position: from })))
+      for (const { partition } of begun) placed.add(partition)
+    }
+    for (const batch of batches) {
+      read.add(batch.partition)
+      const rows = await turn.build(() => encoder.encode(batch.partition, batch.records ?? [], signal))
+      group.add(batch, rows)
+    }
+  }
+
+  const readOnce = async (isWaiting: boolean): Promise<void> => {
+    const dueMs = group.dueInMs()
+    const longestMs = isWaiting ? busyReadMs : Math.min(times.idleReadMs, Math.max(dueMs, 0))
+    const batches = await reader.read({
+      maxRecords: Math.max(1, batchSize.rows - group.rowCount),
+      maxBytes: Math.max(1, batchSize.bytes - group.sizeBytes),
+      waitMs: longestMs,
+      signal: stopping,
+    })
+    await take(batches)
+    if (dispatch.lanes.busyCount === 0) {
+      session.well()
+      const due = `Reading ${countOf(read.size, 'partition')}; the next insert is due within ${timeOf(group.dueInMs())}`
+      status.doing(group.isEmpty ? 'Waiting for records' : due)
+    }
+    status.lag(reader.lag())
+  }
+
+  const loop = async (): Promise<'stopped' | 'completed'> => {
+    while (!stopping.aborted) {
+      dispatch.lanes.check()
+      const isFull = group.rowCount >= batchSize.rows || group.sizeBytes >= batchSize.bytes
+      const isDue = !group.isEmpty && (isFull || group.dueInMs() <= 0)
+      if (isDue && dispatch.lanes.isFree) send()
+      else if (isFull) await dispatch.lanes.free()
+      else await readOnce(isDue)
+    }
+    return 'stopped'
+  }
+  return dispatch.run(async () => {
+    try {
+      return await loop()
+    } catch (error) {
+      if (!(error instanceof EndOfInput)) throw error
+      await dispatch.lanes.free()
+      if (!group.isEmpty) send()
+      return 'completed'
+    }
+  })
+}
+
+export function streamLanes({ concurrency }: { concurrency: number }): number {
+  return Math.max(1, concurrency)
+}
+
+/** The same records again. */
+async function rebuild(session: Session, encoder: RecordEncoder, delivery: StoredDelivery): Promise<Rows> {
+  const { signal, stopping, turn, batchSize } = session
+  const { ranges } = delivery
+  const parts = new Map<string, Rows[]>(ranges.map(({ partition }) => [partition, []]))
+  const from = Object.fromEntries(ranges.map((range) => [range.partition, range.from]))
+  const until = Object.fromEntries(ranges.map((range) => [range.partition, range.next]))
+  await withReader(session, from, { until }, async (reader) => {
+    try {
+      for (;;) {
+        const limits = {
+          maxRecords: batchSize.rows,
+          maxBytes: batchSize.bytes,
+          waitMs: rebuildReadMs,
+          signal: stopping,
+        }
+        for (const { partition, records = [] } of await reader.read(limits)) {
+          const ofPartition = parts.get(partition)
+          if (!ofPartition) throw new CannotGoOn(`the source gave records of ${partition}, which were not asked for`)
+          ofPartition.push(await turn.build(() => encoder.encode(partition, records, signal)))
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof EndOfInput)) throw error
+    }
+  })
+  const encoded = [...parts.values()].flat()
+  return encoded.length > 0 ? encoder.join(encoded) : encoder.encode(ranges[0]?.partition ?? '', [], signal)
+}

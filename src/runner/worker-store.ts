@@ -1,0 +1,24 @@
+// What a worker keeps in the database, under its place: what is refused there tells the worker that it has lost it.
+import type { Database } from '../database/database.ts'
+import { listDeliveries, listPositions, type WorkerPlace } from '../progress/store.ts'
+import type { ProgressWrites } from '../progress/writes.ts'
+import { PlaceLost, type WorkerStore } from './worker.ts'
+
+export type RunnerDatabase = Pick<Database<ProgressWrites>, 'reader' | 'write'>
+
+/** Rejects with a Problem when the database is away: then nobody knows whether a write was made, and it may be sent again. */
+export function makeWorkerStore({ reader, write }: RunnerDatabase, place: WorkerPlace): WorkerStore {
+  const { organizationId, pipeId } = place
+  const held = async (written: Promise<boolean>): Promise<void> => {
+    if (!(await written)) throw new PlaceLost()
+  }
+  return {
+    listPositions: () => listPositions(reader, pipeId),
+    listDeliveries: () => listDeliveries(reader, pipeId),
+    setPositions: (positions) => held(write('setPositions', { place, positions }, organizationId)),
+    begin: (delivery) => held(write('beginDelivery', { place, delivery }, organizationId)),
+    refuse: (deliveryId, badRows) => held(write('refuseRows', { place, deliveryId, badRows }, organizationId)),
+    finish: (change) =>
+      held(write('finishDeliveries', { place, ...change, now: new Date().toISOString() }, organizationId)),
+  }
+}

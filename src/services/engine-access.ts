@@ -1,0 +1,23 @@
+// How to sign in to the engine of a service: the one place where its password is opened for those who connect.
+import type { EngineAccess } from '../engine/check.ts'
+import { Secret } from '../lib/secret.ts'
+import { type Vault, VaultError } from '../lib/vault.ts'
+import { parseEndpointUrl, passwordPlace, type StoredService } from './service.ts'
+
+/** Or a sentence that says why not, and what to do. */
+export function engineAccess(
+  vault: Vault,
+  service: Pick<StoredService, 'id' | 'organizationId' | 'endpoint'>,
+): EngineAccess | string {
+  const { endpoint } = service
+  const address = endpoint && parseEndpointUrl(endpoint.url)
+  if (!address) return 'the service has no endpoint; register one'
+  try {
+    const password = new Secret(vault.open(endpoint.sealedPassword, passwordPlace(service)))
+    const { protocol, host, port } = address
+    return { protocol, host, port, username: endpoint.username, password }
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error
+    return 'the stored password of the service cannot be opened; set endpoint.password anew'
+  }
+}

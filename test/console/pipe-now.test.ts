@@ -1,0 +1,205 @@
+// What a pipe is doing, seen in the console while it does it. The figures are made up here: those of a pipe that runs are never
+// twice the same.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import type { PipeBadRow, PipeMetrics } from '../../src/client/shapes.ts'
+import { badRowExample, metricsExample } from '../../src/progress/progress.ts'
+import { openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import { requireFitAndAccessible } from './looks.ts'
+
+const minuteMs = 60_000
+const minutesAgo = (minutes: number): string =>
+  new Date(Math.floor(Date.now() / minuteMs - minutes) * minuteMs).toISOString()
+
+/** An hour that goes up and down, with some refused rows in the middle. */
+const anHour = () =>
+  Array.from({ length: 50 }, (_, index) => {
+    const rowsWritten = Math.round(9000 + 5000 * Math.sin(index / 6) + 700 * Math.cos(index * 2))
+    const rowsRefused = index > 20 && index < 25 ? 900 : 0
+    const rowsRead = rowsWritten + rowsRefused
+    return { minute: minutesAgo(49 - index), rowsRead, bytesRead: rowsRead * 260, rowsWritten, rowsRefused }
+  })
+
+const running = (): PipeMetrics => ({
+  ...metricsExample,
+  rowsWritten: 4_512_345,
+  rowsRefused: 3600,
+  lag: 1498,
+  throughput: anHour(),
+})
+
+const envelope = (result: unknown) => ({ requestId: '0b0f2a52-7c0f-4a6e-8f0c-6c2b1f2f9d11', result, status: 200 })
+
+const badRows: PipeBadRow[] = [
+  badRowExample,
+  {
+    ...badRowExample,
+    id: 'another',
+    position: 'bytes 0 to 120 of orders/2026-11-14.csv',
+    raw: `<img src=x onerror=alert(1)>${',"far too long"'.repeat(60)}`,
+    isCut: true,
+  },
+]
+
+describe('a pipe that runs, in the console', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  let page: Page
+  let metrics = running()
+  let errors: { status: number; body: object } = { status: 200, body: {} }
+  const address = (rest = '') => {
+    const { ORGANIZATION_ID, SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
+    return `${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}/pipes/${KAFKA_PIPE_ID}${rest}`
+  }
+  const section = (name: string) => page.getByRole('region', { name, exact: true })
+  before(async () => {
+    penstock = await startPenstock()
+    browser = await openBrowser()
+    person = await openPerson(browser)
+    page = person.page
+    await page.goto(penstock.signInLink)
+    await page.waitForURL('**/console/o/*')
+    const made = `**/pipes/${penstock.sample.KAFKA_PIPE_ID}/metrics`
+    await page.route(made, (route) => route.fulfill({ json: envelope(metrics) }))
+  })
+  after(async () => {
+    await browser?.close()
+    await penstock?.stop()
+  })
+
+  it('tells what it is doing, how fast, and how sure it is', async () => {
+    await page.goto(address())
+    const now = section('Now')
+    await now.getByText('Reading from 3 partitions of the topic orders.').waitFor()
+    await now.getByText('4,512,345', { exact: true }).waitFor()
+    await now.getByText('1,498', { exact: true }).waitFor()
+    await now.getByText('Exactly once: no row is lost, and none is there twice, also after a failure.').waitFor()
+    await now.getByText('clickhouse.northwind.example:8443 did not answer in time').waitFor()
+    const rate = await now.locator('.figure', { hasText: 'rows a second' }).innerText()
+    assert.match(rate, /^[1-9]\d{1,2}(?:\.\d+)?\s/)
+    await requireFitAndAccessible(page, 'a pipe that runs')
+    assert.deepEqual(person.complaints(), [])
+  })
+
+  it('shows the last hour as a chart that can be heard, and as a table', async () => {
+    const now = section('Now')
+    const chart = now.getByRole('img', { name: 'Rows by the minute, the last hour' })
+    await chart.waitFor()
+    assert.equal(await chart.locator('.minutes-written:not([height="0"])').count(), 50)
+    assert.equal(await chart.locator('.minutes-refused:not([height="0"])').count(), 4)
+    await now.getByText(/rows written, at most [\d,]+ in a minute; 3,600 refused\.$/).waitFor()
+    await now.getByText('Show as a table').click()
+    assert.equal(await now.getByRole('table').getByRole('row').count(), 51)
+    await requireFitAndAccessible(page, 'the table of a chart')
+  })
+
+  it('follows what changes without being loaded again', async () => {
+    const reason = 'clickhouse.northwind.example:8443 did not answer in time'
+    metrics = {
+      ...running(),
+      state: 'Degraded',
+      stateReason: reason,
+      doing: 'Waiting 8 seconds before the next attempt.',
+      delivery: 'at_least_once',
+      deliveryReason: 'the table orders keeps no tokens; set non_replicated_deduplication_window',
+      workers: [
+        { slot: 0, doing: 'Waiting 8 seconds before the next attempt.', lag: 900 },
+        { slot: 1, doing: 'Reading.', lag: null },
+      ],
+    }
+    const now = section('Now')
+    await now.getByText(`What it meets`).waitFor()
+    await now.getByText(`${reason}.`, { exact: true }).first().waitFor()
+    await now.getByText('At least once: no row is lost; after a failure some may be there twice.').waitFor()
+    await now.getByRole('listitem').filter({ hasText: 'Reading.' }).waitFor()
+    await page.getByRole('heading', { level: 1 }).getByText('Degraded').waitFor()
+    await requireFitAndAccessible(page, 'a degraded pipe')
+  })
+
+  it('tells why it has failed, and that a pipe which never ran has moved nothing', async () => {
+    metrics = { ...running(), state: 'Failed', stateReason: 'the topic orders does not exist', workers: [], lag: null }
+    await section('Now').getByText('Why it has stopped').waitFor()
+    await section('Now').getByText('The topic orders does not exist.').waitFor()
+    await requireFitAndAccessible(page, 'a failed pipe')
+    const zeros = { rowsRead: 0, rowsWritten: 0, rowsRefused: 0, inserts: 0, retries: 0 }
+    metrics = { ...metrics, ...zeros, state: 'Provisioning', stateReason: null, throughput: [], delivery: null }
+    await section('Now').getByText('Nothing was moved in the last hour.').waitFor()
+    await section('Now').getByText('Known when the pipe has run').waitFor()
+    await requireFitAndAccessible(page, 'a pipe that never ran')
+  })
+
+  it('has a page without refused rows, which says what would be there', async () => {
+    await page.getByRole('tab', { name: 'Refused rows' }).click()
+    await page.getByRole('heading', { name: 'No refused rows' }).waitFor()
+    await requireFitAndAccessible(page, 'no refused rows')
+  })
+
+  it('says when the engine cannot be asked for refused rows', async () => {
+    const error = 'ENGINE_UNAVAILABLE: the engine did not answer within 10 s'
+    errors = { status: 503, body: { error, status: 503 } }
+    await page.route('**/pipes/*/errors?*', (route) => route.fulfill({ status: errors.status, json: errors.body }))
+    await page.goto(address('?tab=errors'))
+    const alert = page.getByRole('alert').filter({ hasText: 'The refused rows could not be read' })
+    await alert.waitFor({ timeout: 20_000 })
+    await alert.getByText('the engine did not answer within 10 s').waitFor()
+  })
+
+  it('lists refused rows as they came, with the reason', async () => {
+    errors = { status: 200, body: envelope(badRows) }
+    metrics = running()
+    await page.reload()
+    const rows = section('Refused rows')
+    await rows.getByText('Cannot parse input').first().waitFor()
+    await rows.getByText('{"id": 40213, "amount": "twelve"}').waitFor()
+    await rows.getByText('<img src=x onerror=alert(1)>').waitFor()
+    await rows.getByText('offset 40213, partition 1').waitFor()
+    await rows.getByText(/orders_penstock_errors|_penstock_errors/).waitFor()
+    await requireFitAndAccessible(page, 'refused rows')
+  })
+
+  it('has them tried again, after asking', async () => {
+    const rows = section('Refused rows')
+    await rows.getByRole('button', { name: 'Try them again' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('What it refuses again stays here').waitFor()
+    await requireFitAndAccessible(page, 'asking whether to try again')
+    const [request] = await Promise.all([
+      page.waitForRequest((sent) => sent.url().endsWith('/errorReplay')),
+      dialog.getByRole('button', { name: 'Try them again' }).click(),
+    ])
+    assert.equal(request.method(), 'POST')
+    const answer = (await (await request.response())!.json()) as { result: PipeMetrics }
+    assert.notEqual(answer.result.replayRequestedAt, null)
+    metrics = { ...running(), replayRequestedAt: answer.result.replayRequestedAt }
+    await rows.getByText('They are being tried again').waitFor()
+    const button = rows.getByRole('button', { name: /^Try them again/ })
+    assert.equal(await button.getAttribute('aria-disabled'), 'true')
+    await requireFitAndAccessible(page, 'refused rows that are tried again')
+  })
+
+  it('is told in the activity', async () => {
+    await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/activity`)
+    await page.getByText(/had the refused rows of the pipe/).waitFor()
+  })
+
+  it('the overview says why a pipe is degraded', async () => {
+    const { SERVICE_ID, KAFKA_PIPE_ID, ORGANIZATION_ID } = penstock.sample
+    await page.route('**/v1/organizations/*/prometheus', async (route) => {
+      const text = await (await route.fetch()).text()
+      await route.fulfill({ body: `${text}penstock_pipes{service="${SERVICE_ID}",state="Degraded"} 1\n` })
+    })
+    await page.route(new RegExp(`/services/${SERVICE_ID}/pipes(?:[?]|$)`), async (route) => {
+      const answer = (await (await route.fetch()).json()) as { result: { id: string; state: string }[] }
+      for (const pipe of answer.result) if (pipe.id === KAFKA_PIPE_ID) pipe.state = 'Degraded'
+      await route.fulfill({ json: answer })
+    })
+    metrics = { ...running(), state: 'Degraded', stateReason: 'kafka.northwind.example:9092 refuses the password' }
+    await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}`)
+    const attention = section('What needs attention')
+    await attention.getByText('kafka.northwind.example:9092 refuses the password.').waitFor()
+    await requireFitAndAccessible(page, 'the overview with a degraded pipe')
+    assert.deepEqual(person.complaints(), [])
+  })
+})

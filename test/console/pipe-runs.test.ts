@@ -1,0 +1,100 @@
+// The pipe of the try-it mode that runs, from its first row to a row that the engine does not take, as a person sees it.
+import assert from 'node:assert/strict'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import type { PipeMetrics } from '../../src/client/shapes.ts'
+import { type PaperEngine, startPaperEngine } from '../paper-engine.ts'
+import {
+  callApi,
+  makeFolder,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  startPenstock,
+} from './browser.ts'
+import { requireFitAndAccessible } from './looks.ts'
+
+describe('the sample pipe that runs', () => {
+  const folder = makeFolder()
+  let engine: PaperEngine
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  let page: Page
+  const address = (tab = '') => {
+    const { ORGANIZATION_ID, SERVICE_ID, RUNNING_PIPE_ID } = penstock.sample
+    return `${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}/pipes/${RUNNING_PIPE_ID}${tab}`
+  }
+  const figure = async (label: string): Promise<number> => {
+    const text = await page.locator('.figure', { hasText: label }).innerText()
+    return Number(text.split('\n')[0]!.replaceAll(',', ''))
+  }
+  before(async () => {
+    engine = await startPaperEngine({ username: 'tester', password: 'paper' })
+    await engine.stop()
+    const { host, port } = engine
+    penstock = await startPenstock({ PENSTOCK_TRY_ENGINE: `http://tester:paper@${host}:${port}` }, folder)
+    browser = await openBrowser()
+    person = await openPerson(browser)
+    page = person.page
+    await page.goto(penstock.signInLink)
+    await page.waitForURL('**/console/o/*')
+  })
+  after(async () => {
+    await browser?.close()
+    await penstock?.stop()
+    await engine?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('says what keeps it from running while its engine is away', async () => {
+    await page.goto(address())
+    const now = page.getByRole('region', { name: 'Now', exact: true })
+    await now.getByText('Degraded').waitFor({ timeout: 20_000 })
+    await now.getByText(`Nothing accepts connections at 127.0.0.1:${engine.port}.`).first().waitFor()
+  })
+
+  it('runs as soon as the engine answers, and is seen to move rows', async () => {
+    await engine.start()
+    await page.getByRole('heading', { level: 1 }).getByText('Running').waitFor({ timeout: 40_000 })
+    await page.getByText('Exactly once: no row is lost, and none is there twice, also after a failure.').waitFor()
+    const deadline = Date.now() + 30_000
+    const first = await figure('rows written')
+    while ((await figure('rows written')) <= first) {
+      assert.ok(Date.now() < deadline, 'the figure does not grow')
+      await page.waitForTimeout(500)
+    }
+    assert.ok((await figure('rows a second')) > 0)
+    await requireFitAndAccessible(page, 'the sample pipe that runs')
+  })
+
+  it('shows a row that the engine does not take, and tries it again', async () => {
+    const name = `${new Date().toISOString().replaceAll(/[:.]/g, '-')}.json`
+    const order = { order_id: 1, ordered_at: '2026-11-14 09:00:00', product: 'kettle', country: 'NO', amount: 'twelve' }
+    const files = join(folder, 'data/sample-files')
+    writeFileSync(join(files, `.${name}`), `${JSON.stringify(order)}\n`)
+    renameSync(join(files, `.${name}`), join(files, name))
+    await page.getByRole('link', { name: 'Look at them' }).click({ timeout: 40_000 })
+    const rows = page.getByRole('region', { name: 'Refused rows', exact: true })
+    await rows.getByText('"amount":"twelve"').waitFor()
+    await requireFitAndAccessible(page, 'a row that was refused')
+    await rows.getByRole('button', { name: 'Try them again' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Try them again' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    const { SERVICE_ID, RUNNING_PIPE_ID } = penstock.sample
+    const deadline = Date.now() + 30_000
+    for (;;) {
+      const { result } = await callApi(penstock, 'GET', `/services/${SERVICE_ID}/pipes/${RUNNING_PIPE_ID}/metrics`)
+      if ((result as PipeMetrics).replayRequestedAt === null) break
+      assert.ok(Date.now() < deadline, 'the rows are not tried again')
+      await page.waitForTimeout(300)
+    }
+    // It was refused again, and stays.
+    await rows.locator('button:not([aria-disabled])', { hasText: 'Try them again' }).waitFor()
+    await rows.getByText('"amount":"twelve"').waitFor()
+    assert.deepEqual(person.complaints(), [])
+  })
+})

@@ -1,0 +1,142 @@
+// A small world for workers: a source, an engine and a database in memory, in which any call can go wrong. A worker that dies is
+// followed by another one in its place.
+import { type EngineError, EngineError as Refusal } from '../src/engine/engine.ts'
+import { Egress } from '../src/lib/egress.ts'
+import { Log } from '../src/lib/log.ts'
+import type { StoredPipe } from '../src/pipes/pipe.ts'
+import { defaultScaling, type Scaling } from '../src/pipes/scaling.ts'
+import type { Settings } from '../src/pipes/settings.ts'
+import { makeWorker, type WorkerOptions } from '../src/runner/move.ts'
+import type { Worker, WorkerEnd, WorkerParts, WorkerStatus } from '../src/runner/worker.ts'
+import { NotConnected, type ReadableSource } from '../src/sources/source.ts'
+import { Faults } from './runner-world/faults.ts'
+import { LineEngine } from './runner-world/line-sink.ts'
+import { MemoryStore } from './runner-world/memory-store.ts'
+
+export type Pass = <Result>(name: string, effect: () => Promise<Result>) => Promise<Result>
+
+export interface RunnerWorld {
+  store: MemoryStore
+  engine: LineEngine
+  faults: Faults
+  statuses: WorkerStatus[]
+  /** What workers are made of, beside what belongs to their place. */
+  parts: Omit<WorkerParts, 'slot' | 'slots' | 'epoch' | 'source' | 'openSink' | 'store'>
+  /** Another worker in the place, with the next epoch. */
+  newWorker(place?: { slot: number; slots: number }): Worker
+  /** One worker after the other, until one does not die. */
+  runToEnd(): Promise<WorkerEnd>
+}
+
+export interface WorldOptions {
+  kind: 'kafka' | 'objectStorage'
+  makeSource(pass: Pass): ReadableSource
+  options: WorkerOptions
+  scaling?: Partial<Scaling>
+  settings?: Partial<Settings>
+  faults?: Faults
+}
+
+const quickTimes = { backOff: { firstMs: 1, longestMs: 2 }, lookAgainMs: 1, idleReadMs: 1, patienceMs: 200 }
+
+export function makeRunnerWorld({ kind, makeSource, options, scaling, settings, faults }: WorldOptions): RunnerWorld {
+  const world = { store: new MemoryStore(), engine: new LineEngine(), faults: faults ?? new Faults([], 'fail') }
+  const statuses: WorkerStatus[] = []
+  const pipe = pipeOf(kind, { ...defaultScaling, ...scaling }, { streaming_max_insert_wait_ms: 1, ...settings })
+  const common: RunnerWorld['parts'] = {
+    pipe,
+    secrets: {},
+    egress: new Egress({ allowLoopback: false, deniedPlaces: [] }),
+    context: { caCertificates: undefined, allowPlaintext: false, awsEndpoints: {} },
+    log: new Log('silent'),
+    tell: (status) => statuses.push(status),
+  }
+  let epoch = 0
+  let dead: Promise<unknown> | undefined
+
+  const newWorker = ({ slot, slots } = { slot: 0, slots: 1 }): Worker => {
+    epoch++
+    const died = Promise.withResolvers<void>()
+    const process = world.faults.newProcess(() => {
+      worker.abort()
+      died.resolve()
+    })
+    dead = died.promise
+    const passWith =
+      (failure: () => Error): Pass =>
+      (name, effect) =>
+        world.faults.call(name, process, effect, failure)
+    const store = world.store.of({ slot, slots, epoch })
+    const passStore = passWith(() => new Error('the database is away'))
+    const parts: WorkerParts = {
+      ...common,
+      slot,
+      slots,
+      epoch,
+      source: makeSource(passWith(() => new NotConnected())),
+      openSink: async () => {
+        const pass = passWith(engineIsAway)
+        return pass('openSink', async () => world.engine.sink(pass))
+      },
+      store: {
+        listPositions: () => passStore('listPositions', () => store.listPositions()),
+        listDeliveries: () => passStore('listDeliveries', () => store.listDeliveries()),
+        setPositions: (positions) => passStore('setPositions', () => store.setPositions(positions)),
+        begin: (delivery) => passStore('begin', () => store.begin(delivery)),
+        refuse: (id, badRows) => passStore('refuse', () => store.refuse(id, badRows)),
+        finish: (change) => passStore('finish', () => store.finish(change)),
+      },
+    }
+    const worker = makeWorker(parts, { times: quickTimes, ...options })
+    return worker
+  }
+
+  return {
+    ...world,
+    statuses,
+    parts: common,
+    newWorker,
+    async runToEnd() {
+      for (;;) {
+        const running = newWorker().run()
+        let hasDied = false
+        const end = await Promise.race([
+          running,
+          dead?.then(() => {
+            hasDied = true
+          }),
+        ])
+        if (!hasDied && end) {
+          await Promise.all(world.faults.late.map((effect) => effect().catch(() => undefined)))
+          return end
+        }
+        await running
+      }
+    },
+  }
+}
+
+function engineIsAway(): EngineError {
+  return new Refusal('passing', 'the engine cannot be reached')
+}
+
+function pipeOf(kind: StoredPipe['kind'], scaling: Scaling, settings: Partial<Settings>): StoredPipe {
+  const now = new Date(0).toISOString()
+  return {
+    id: '00000000-0000-7000-8000-000000000001',
+    organizationId: '00000000-0000-7000-8000-000000000002',
+    serviceId: '00000000-0000-7000-8000-000000000003',
+    name: 'lines',
+    kind,
+    state: 'Running',
+    source: kind === 'kafka' ? { brokers: 'kafka.example.com:9092' } : { url: 'https://bucket.example.com/*' },
+    sealedSecrets: null,
+    destination: { database: 'default', table: 'lines', columns: [{ name: 'line', type: 'String' }] },
+    fieldMappings: [],
+    scaling,
+    settings,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+  }
+}

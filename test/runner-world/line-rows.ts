@@ -1,0 +1,103 @@
+// Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded.
+import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/runner/encoding/encoder.ts'
+import type { Rows } from '../../src/runner/rows.ts'
+import type { Encoders } from '../../src/runner/session.ts'
+
+interface Line {
+  partition: string
+  text: string
+}
+
+const shape: Rows['shape'] = {
+  format: 'TabSeparated',
+  fields: [{ name: 'line', type: 'String' }],
+  columns: [{ column: 'line', field: 'line' }],
+}
+
+export function lineRows(lines: Line[], { isDivisible = true } = {}): Rows {
+  const isReadable = ({ text }: Line): boolean => !text.includes('UNREADABLE')
+  return {
+    shape,
+    count: isDivisible ? lines.length : 1,
+    readBytes: lines.reduce((sum, { text }) => sum + text.length + 1, 0),
+    undecodable: lines.flatMap((line, index) => (isReadable(line) ? [] : [{ index, reason: 'unreadable' }])),
+    isDivisible,
+    body: () => lines.filter(isReadable).map(({ text }) => Buffer.from(`${text}\n`)),
+    only(begin, end) {
+      if (!isDivisible) throw new Error('cannot be divided')
+      return lineRows(lines.slice(begin, end))
+    },
+    without(refused) {
+      if (!isDivisible) throw new Error('cannot be divided')
+      return lineRows(lines.filter((_, index) => !refused.has(index)))
+    },
+    keep: (index) => ({
+      partition: lines[index]!.partition,
+      position: `line ${index}`,
+      raw: Buffer.from(lines[index]!.text),
+      meta: '',
+    }),
+  }
+}
+
+const linesOf = new WeakMap<Rows, Line[]>()
+
+function remember(lines: Line[], options?: { isDivisible: boolean }): Rows {
+  const rows = lineRows(lines, options)
+  linesOf.set(rows, lines)
+  return rows
+}
+
+function join(parts: Rows[]): Rows {
+  return remember(parts.flatMap((rows) => linesOf.get(rows) ?? []))
+}
+
+export interface LineEncodersOptions {
+  /** Objects are cut behind the first line that ends at or after so many bytes; each encoder takes the next one. */
+  pieceBytes: number[]
+  isDivisible?: boolean
+}
+
+/** Both kinds of encoder for lines. */
+export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEncodersOptions): Encoders {
+  let made = 0
+  const makeRecordEncoder = (_parts: EncoderParts): RecordEncoder => ({
+    encode: async (partition, records) =>
+      remember(records.map(({ value }) => ({ partition, text: Buffer.from(value).toString() }))),
+    join,
+    close: async () => undefined,
+  })
+  const makeObjectEncoder = (_parts: EncoderParts): ObjectEncoder => objectEncoder(sizes[made++ % sizes.length] ?? 10)
+  const objectEncoder = (pieceBytes: number): ObjectEncoder => ({
+    async *pieces(object, { partition, beginByte, signal }) {
+      const text = await textOf(object, signal)
+      let begin = beginByte
+      while (begin < text.length) {
+        const isLast = !isDivisible || begin + pieceBytes >= text.length
+        const end = isLast ? text.length : text.indexOf('\n', begin + pieceBytes - 1) + 1
+        const endByte = end === text.length ? null : end
+        yield { beginByte: begin, endByte, rows: cut(text, begin, end, partition) }
+        begin = end
+      }
+    },
+    async piece(object, { partition, beginByte, endByte, signal }) {
+      const text = await textOf(object, signal)
+      return cut(text, beginByte, endByte ?? text.length, partition)
+    },
+    join: (parts) => (isDivisible ? join(parts) : undefined),
+  })
+  const cut = (text: string, begin: number, end: number, partition: string): Rows => {
+    const lines = text.slice(begin, end).split('\n').slice(0, -1)
+    return remember(
+      lines.map((line) => ({ partition, text: line })),
+      { isDivisible },
+    )
+  }
+  return { makeRecordEncoder, makeObjectEncoder }
+}
+
+async function textOf(object: Parameters<ObjectEncoder['piece']>[0], signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await object.open(signal)) chunks.push(chunk as Uint8Array)
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,117 @@
+// Sources of lines: a stream with partitions, and a store of objects. They end when everything has been read.
+import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { partitionOf, shareOf } from '../../src/sources/object-storage/object-shares.ts'
+import {
+  type Batch,
+  EndOfInput,
+  NotConnected,
+  type Positions,
+  type ReadableSource,
+  type ReadLimits,
+  type Selection,
+  type SourceReader,
+} from '../../src/sources/source.ts'
+
+type Pass = <Result>(name: string, effect: () => Promise<Result>) => Promise<Result>
+
+export interface LineStream {
+  partitions: Record<string, string[]>
+  /** Where a partition begins that has no position; asked each time. */
+  begin(partition: string): number
+  /** Most records of a partition in one read. */
+  batchRows: number
+  isEndless?: boolean
+}
+
+export function lineStream(
+  { partitions, begin, batchRows, isEndless = false }: LineStream,
+  pass: Pass,
+): ReadableSource {
+  const names = Object.keys(partitions)
+  let opened = 0
+  const open = (positions: Positions, { share, until }: Selection): SourceReader => {
+    // Whoever opens it anew gets other batches than before.
+    const mostRows = 1 + (opened++ % batchRows)
+    const isMine = (name: string): boolean =>
+      until ? name in until : names.indexOf(name) % (share?.count ?? 1) === (share?.index ?? 0)
+    const reading = names.filter(isMine).map((name) => {
+      const lines = partitions[name] ?? []
+      const next = positions[name] === undefined ? begin(name) : Number(positions[name])
+      // Lines that are added later come as well.
+      const end = (): number => (until?.[name] === undefined ? lines.length : Number(until[name]))
+      return { name, lines, next, end, mustTell: positions[name] === undefined }
+    })
+    const read = async ({ maxRecords, waitMs, signal }: ReadLimits): Promise<Batch[]> => {
+      const batches: Batch[] = []
+      let room = maxRecords
+      for (const partition of reading) {
+        const { name, lines, next, end } = partition
+        const count = Math.min(mostRows, room, end() - next)
+        if (count <= 0 && !partition.mustTell) continue
+        partition.next = next + count
+        partition.mustTell = false
+        room -= count
+        const records = lines.slice(next, next + count).map((line) => ({ value: Buffer.from(line), meta: {} }))
+        batches.push({ partition: name, from: String(next), next: String(next + count), records })
+      }
+      if (batches.length === 0 && (!isEndless || until)) throw new EndOfInput()
+      if (batches.length === 0)
+        await wait(waitMs, undefined, { signal }).catch(() => Promise.reject(new NotConnected()))
+      return batches
+    }
+    return {
+      read: (limits) => pass('read', () => read(limits)),
+      acknowledge: () => pass('acknowledge', async () => undefined),
+      lag: () => reading.reduce((sum, { next, end }) => sum + end() - next, 0),
+      close: async () => undefined,
+    }
+  }
+  return {
+    probe: async () => ({ samples: [] }),
+    open: (positions, _surroundings, selection = {}) => pass('open', async () => open(positions, selection)),
+  }
+}
+
+/** Objects by key, in the order of their keys. */
+export function lineObjects(objects: Record<string, string>, pass: Pass): ReadableSource {
+  const keys = Object.keys(objects).toSorted()
+  const positionOf = (key: string): string => `etag ${key}`
+  const open = (positions: Positions, { share = { index: 0, count: 1 }, until }: Selection): SourceReader => {
+    const [partition = partitionOf(share)] = Object.keys(until ?? {})
+    const { index: mineIndex, count: mineCount } = shareOf(partition) ?? share
+    let position = positions[partition] ?? ''
+    const last = until?.[partition]
+    const mine = keys.filter((_, index) => index % mineCount === mineIndex)
+    // In whatever number of shares.
+    const isDone = (key: string): boolean =>
+      Object.entries({ ...positions, [partition]: position }).some(([name, at]) => {
+        const { index, count } = shareOf(name) ?? share
+        const isOfShare = keys.indexOf(key) % count === index
+        return isOfShare && at !== '' && key <= at.slice('etag '.length)
+      })
+    return {
+      read: () =>
+        pass('read', async () => {
+          const key = mine.find((one) => !isDone(one))
+          if (key === undefined || (last !== undefined && position === last)) throw new EndOfInput()
+          const from = position
+          position = positionOf(key)
+          const text = objects[key] ?? ''
+          const object = {
+            key,
+            sizeBytes: text.length,
+            open: () => pass('openObject', async () => Readable.from(text === '' ? [] : [Buffer.from(text)])),
+          }
+          return [{ partition, from, next: position, object }]
+        }),
+      acknowledge: async () => undefined,
+      lag: () => mine.filter((key) => !isDone(key)).length,
+      close: async () => undefined,
+    }
+  }
+  return {
+    probe: async () => ({ samples: [] }),
+    open: (positions, _surroundings, selection = {}) => pass('open', async () => open(positions, selection)),
+  }
+}
