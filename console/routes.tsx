@@ -156,7 +156,7 @@ const newPipeRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/new-pipe.tsx'), 'NewPipePage'),
 })
 
-const pipeTabs = ['overview', 'source', 'destination', 'settings', 'scaling'] as const
+const pipeTabs = ['overview', 'errors', 'source', 'destination', 'settings', 'scaling'] as const
 export type PipeTab = (typeof pipeTabs)[number]
 
 const pipeRoute = createRoute({

@@ -161,6 +161,26 @@ export const pipeQuery = (organizationId: string, serviceId: string, pipeId: str
     ...lively,
   })
 
+/** While somebody looks at it; a page in the background waits. */
+export const pipeMetricsQuery = (organizationId: string, serviceId: string, pipeId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'metrics'],
+    queryFn: ({ signal }) => api.getPipeMetrics({ organizationId, serviceId, pipeId }, { signal }),
+    refetchInterval: 2_000,
+    // The rest of the page does without.
+    throwOnError: false,
+  })
+
+export const mostErrors = 100
+
+export const pipeErrorsQuery = (organizationId: string, serviceId: string, pipeId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'errors'],
+    queryFn: ({ signal }) => api.listPipeErrors({ organizationId, serviceId, pipeId, limit: mostErrors }, { signal }),
+    throwOnError: false,
+    ...lively,
+  })
+
 export interface ActivityFilter {
   type?: string | undefined
   from_date?: string | undefined

@@ -88,6 +88,8 @@ export function ActivitySentence({ organizationId, activity }: { organizationId:
           {commandOf(activity)} the pipe {thing('pipe')}
         </>
       )
+    case 'pipe_errors_replayed':
+      return <>had the refused rows of the pipe {thing('pipe')} tried again</>
     case 'pipe_scaled':
       return <>changed the scaling of the pipe {thing('pipe')}</>
     case 'pipe_settings_updated':

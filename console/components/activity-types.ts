@@ -38,6 +38,7 @@ export const activityTypes: { group: string; types: Record<string, string> }[] =
       pipe_settings_updated: 'Pipe settings changed',
       pipe_scaled: 'Pipe scaled',
       pipe_state_changed: 'Pipe started, stopped or resynced',
+      pipe_errors_replayed: 'Refused rows tried again',
       pipe_deleted: 'Pipe deleted',
     },
   },

@@ -47,7 +47,7 @@ export const stateMeanings: Record<PipeState, string> = {
   Setup: 'The pipe prepares publication, slot and tables.',
   Snapshot: 'The pipe loads what the tables of the source have already.',
   Running: 'The pipe moves data, or waits for new data.',
-  Modifying: 'The pipe takes out the tables that were removed from it.',
+  Modifying: 'The pipe puts a change into effect, and moves data meanwhile.',
   Resync: 'The pipe loads everything again.',
   Stopping: 'The pipe finishes what it has begun, and stops by itself.',
   Stopped: 'The pipe is stopped. Nothing is read until it is started.',
@@ -58,12 +58,6 @@ export const stateMeanings: Record<PipeState, string> = {
   Failed: 'The pipe has stopped because of something that people must mend. Start it again when it is mended.',
   InternalError: 'The pipe has stopped because of a defect of Penstock. It can be started again.',
 }
-
-/** True until something runs the pipes; said wherever a figure or an effect would be expected. */
-export const notRunYet =
-  'This version of Penstock does not run pipes yet: a pipe that is started stays Provisioning, and no data is moved.'
-
-export const noEffectYet = 'Penstock does not run pipes yet: what is set here is kept, and has no effect until it does.'
 
 export const stateNames = Object.keys(stateMeanings) as PipeState[]
 
@@ -269,7 +263,7 @@ export const settingFields = {
   },
   object_storage_use_cluster_function: {
     label: 'Read with all replicas',
-    about: 'Let all replicas of the engine read.',
+    about: 'Share the files out over all replicas of the pipe; otherwise one loads them all.',
     default: true,
   },
   engine_max_download_threads: {

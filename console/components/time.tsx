@@ -18,15 +18,15 @@ function fromNow(at: number, now: number): string {
 
 /** How long ago, with the exact moment for whoever points at it. */
 export function Time({ at }: { at: string }) {
-  const [now, setNow] = useState(Date.now)
+  const [, tellAgain] = useState(0)
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 30_000)
+    const timer = setInterval(() => tellAgain((times) => times + 1), 30_000)
     return () => clearInterval(timer)
   }, [])
   return (
     <Tooltip label={exactTime(at)}>
       <time dateTime={at} style={{ whiteSpace: 'nowrap' }}>
-        {fromNow(Date.parse(at), now)}
+        {fromNow(Date.parse(at), Date.now())}
       </time>
     </Tooltip>
   )

@@ -1,6 +1,6 @@
 import { Code, SimpleGrid, Text } from '@mantine/core'
 import { EditedValue } from '../components/field-table.tsx'
-import { noEffectYet, settingFields } from '../components/pipe-fields.ts'
+import { settingFields } from '../components/pipe-fields.ts'
 import { errorOf } from '../components/pipe-form/form-error.ts'
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
@@ -11,10 +11,7 @@ type SettingName = keyof typeof settingFields
 export function EditPipeSettings({ pipe, draft, edit, error }: PipePart) {
   const { settings = {} } = draft
   return (
-    <Section
-      title="Settings"
-      about={`How the pipe reads and inserts. A number that is left empty gets its default. ${noEffectYet}`}
-    >
+    <Section title="Settings" about={`How the pipe reads and inserts. A number that is left empty gets its default.`}>
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="lg" verticalSpacing="lg">
         {(Object.keys(settingFields) as SettingName[]).map((name) => {
           const typed = settings[name]

@@ -1,7 +1,7 @@
-import { Alert, Code, TextInput } from '@mantine/core'
+import { Code, TextInput } from '@mantine/core'
 import type { PipeCreate, Service } from '../../src/client/shapes.ts'
 import { Facts } from '../components/facts.tsx'
-import { kinds, notRunYet } from '../components/pipe-fields.ts'
+import { kinds } from '../components/pipe-fields.ts'
 import { withoutSecrets } from '../components/pipe-form/create-body.ts'
 import { SwitchField } from '../components/pipe-form/fields.tsx'
 import { errorOf } from '../components/pipe-form/form-error.ts'
@@ -46,9 +46,6 @@ export function ReviewStep({
           about="Penstock first connects to the source and reads a sample. If that fails, nothing is created and you see why. It takes 10 seconds at the most."
           error={errorOf(error, 'source', 'validateSamples')}
         />
-        <Alert color="gray" variant="light">
-          {notRunYet}
-        </Alert>
       </Section>
       <Section title="What will be created">
         <Facts

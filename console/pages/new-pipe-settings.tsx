@@ -1,5 +1,5 @@
 import { EditedValue, type Fields, FieldTable } from '../components/field-table.tsx'
-import { noEffectYet, scalingFields, settingFields } from '../components/pipe-fields.ts'
+import { scalingFields, settingFields } from '../components/pipe-fields.ts'
 import { settingMatters } from '../components/pipe-form/create-body.ts'
 import type { PipeDraft } from '../components/pipe-form/create-draft.ts'
 import { errorOf, type FormError } from '../components/pipe-form/form-error.ts'
@@ -12,7 +12,7 @@ export function SettingsStep({ draft, onChange, error }: StepProps) {
     <>
       <Section
         title="Settings"
-        about={`How the pipe reads and inserts. Only what differs from the default is sent, and all can be changed later. ${noEffectYet}`}
+        about={`How the pipe reads and inserts. Only what differs from the default is sent, and all can be changed later.`}
       >
         <EditedFields
           part="settings"

@@ -2,10 +2,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { countByState, type Metrics } from '../api/metrics.ts'
-import { pipesQuery, serviceQuery } from '../api/queries.ts'
+import { pipeMetricsQuery, pipesQuery, serviceQuery } from '../api/queries.ts'
 import { itemsOf } from '../components/list-table.tsx'
 import { PageLink } from '../components/page-link.tsx'
 import { stateMeanings } from '../components/pipe-fields.ts'
+import { sentence } from '../components/sentence.ts'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Item, moreOf, mostShown } from './overview-attention-item.tsx'
 
@@ -119,19 +120,8 @@ function BrokenPipesOfService({
     .slice(0, mostShown)
   return (
     <>
-      {pipes.map(({ id, name, state }) => (
-        <Item key={id} badge={<StateBadge state={state} />} about={stateMeanings[state]}>
-          The pipe{' '}
-          <PageLink
-            inherit
-            fw={600}
-            to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-            params={{ organizationId, serviceId, pipeId: id }}
-          >
-            {name}
-          </PageLink>{' '}
-          of the service {serviceName} {state === 'Degraded' ? 'meets errors' : 'has failed'}
-        </Item>
+      {pipes.map((pipe) => (
+        <BrokenPipe key={pipe.id} organizationId={organizationId} pipe={pipe} serviceName={serviceName} />
       ))}
       {counts.map(({ state, count }) => {
         const shownCount = pipes.filter((pipe) => pipe.state === state).length
@@ -152,5 +142,33 @@ function BrokenPipesOfService({
         )
       })}
     </>
+  )
+}
+
+function BrokenPipe({
+  organizationId,
+  pipe: { id, serviceId, name, state },
+  serviceName,
+}: {
+  organizationId: string
+  pipe: Pipe
+  serviceName: string
+}) {
+  // As often as the other figures of this page.
+  const query = { ...pipeMetricsQuery(organizationId, serviceId, id), refetchInterval: 10_000 }
+  const reason = useQuery(query).data?.result.stateReason
+  return (
+    <Item badge={<StateBadge state={state} />} about={reason ? sentence(reason) : stateMeanings[state]}>
+      The pipe{' '}
+      <PageLink
+        inherit
+        fw={600}
+        to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+        params={{ organizationId, serviceId, pipeId: id }}
+      >
+        {name}
+      </PageLink>{' '}
+      of the service {serviceName} {state === 'Degraded' ? 'meets errors' : 'has failed'}
+    </Item>
   )
 }

@@ -8,7 +8,7 @@ import { Confirm } from '../components/confirm.tsx'
 import { EditIcon, PlayIcon, ResyncIcon, StopIcon, TrashIcon } from '../components/icons.tsx'
 import { PageButton } from '../components/page-link.tsx'
 import { type PipeCommand, whyNot } from '../components/pipe-commands.ts'
-import { kindOf, notRunYet } from '../components/pipe-fields.ts'
+import { kindOf } from '../components/pipe-fields.ts'
 import { ReasonButton } from '../components/reason-button.tsx'
 
 const commands: Record<PipeCommand, { label: string; icon: ReactNode; danger: boolean; about: ReactNode }> = {
@@ -16,7 +16,7 @@ const commands: Record<PipeCommand, { label: string; icon: ReactNode; danger: bo
     label: 'Start',
     icon: <PlayIcon size={16} />,
     danger: false,
-    about: `The pipe becomes Provisioning: it waits for its first run, then reads on from where it was. ${notRunYet}`,
+    about: 'The pipe becomes Provisioning until a runner takes it, then reads on from where it was.',
   },
   stop: {
     label: 'Stop',

@@ -4,10 +4,11 @@ import { CopyText } from '../components/copy.tsx'
 import { Facts } from '../components/facts.tsx'
 import { ArrowIcon, WarningIcon } from '../components/icons.tsx'
 import { PageLink } from '../components/page-link.tsx'
-import { choiceTexts, kindLabel, kindOf, notRunYet, settingFields, stateMeanings } from '../components/pipe-fields.ts'
+import { choiceTexts, kindLabel, kindOf, settingFields } from '../components/pipe-fields.ts'
 import { Section } from '../components/section.tsx'
-import { StateBadge } from '../components/state-badge.tsx'
+import { sentence } from '../components/sentence.ts'
 import { exactTime, Time } from '../components/time.tsx'
+import { PipeNow } from './pipe-now.tsx'
 
 export function PipeOverview({
   organizationId,
@@ -45,6 +46,7 @@ export function PipeOverview({
           </Text>
         </Alert>
       )}
+      <PipeNow organizationId={organizationId} pipe={pipe} />
       <Section title="What flows">
         <div className="pipe-flow">
           <div className="pipe-flow-end">
@@ -77,16 +79,6 @@ export function PipeOverview({
             <Text size="sm">{targetDetailOf(pipe)}</Text>
           </div>
         </div>
-      </Section>
-      <Section title="State">
-        <Stack gap="xs">
-          <Text size="sm" component="div">
-            <StateBadge state={pipe.state} size="md" /> {stateMeanings[pipe.state]}
-          </Text>
-          <Text size="sm" c="dimmed">
-            {notRunYet} So there are no errors and no throughput to show here.
-          </Text>
-        </Stack>
       </Section>
       <Section title="Details">
         <Facts
@@ -177,8 +169,3 @@ function firstOf(lines: string[], most = 3): string[] {
 }
 
 const spaced = (list: string): string => list.split(',').join(', ')
-
-function sentence(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1)
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`
-}

@@ -2,17 +2,18 @@ import { Alert, Group, Tabs, Text } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Pipe, PipeScalingPatch, PipeSettingsPatch } from '../../src/client/shapes.ts'
-import { pipeQuery, serviceQuery } from '../api/queries.ts'
+import { pipeMetricsQuery, pipeQuery, serviceQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { FieldEditor, type FieldVersion } from '../components/field-editor.tsx'
 import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
 import { PageLink } from '../components/page-link.tsx'
-import { kindLabel, noEffectYet, scalingFields, settingFields } from '../components/pipe-fields.ts'
+import { kindLabel, scalingFields, settingFields } from '../components/pipe-fields.ts'
 import { StateBadge } from '../components/state-badge.tsx'
 import type { PipeTab } from '../routes.tsx'
 import { PipeActions } from './pipe-actions.tsx'
 import { PipeDestination } from './pipe-destination.tsx'
+import { PipeErrors } from './pipe-errors.tsx'
 import { PipeOverview } from './pipe-overview.tsx'
 import { PipeSource } from './pipe-source.tsx'
 
@@ -20,6 +21,7 @@ const address = '/signed-in/o/$organizationId/services/$serviceId/pipes/$pipeId'
 
 const tabs: Record<PipeTab, string> = {
   overview: 'Overview',
+  errors: 'Refused rows',
   source: 'Source',
   destination: 'Destination',
   settings: 'Settings',
@@ -30,10 +32,14 @@ export function PipePage() {
   const { organizationId, serviceId, pipeId } = useParams({ from: address })
   const { tab = 'overview' } = useSearch({ from: address })
   const pipeRead = useQuery(pipeQuery(organizationId, serviceId, pipeId))
+  const metricsRead = useQuery(pipeMetricsQuery(organizationId, serviceId, pipeId))
   const serviceRead = useQuery(serviceQuery(organizationId, serviceId))
   const navigate = useNavigate()
   if (!pipeRead.data || !serviceRead.data) return <LoadingPage />
-  const { result: pipe, etag } = pipeRead.data
+  const { result: stored, etag } = pipeRead.data
+  // Whichever was read last: a state changes by itself.
+  const isNewer = metricsRead.dataUpdatedAt > pipeRead.dataUpdatedAt
+  const pipe = { ...stored, state: (isNewer && metricsRead.data?.result.state) || stored.state }
   const service = serviceRead.data.result
   return (
     <Page
@@ -77,6 +83,9 @@ export function PipePage() {
         </Tabs.List>
         <Tabs.Panel value="overview">
           <PipeOverview organizationId={organizationId} pipe={pipe} service={service} />
+        </Tabs.Panel>
+        <Tabs.Panel value="errors">
+          <PipeErrors organizationId={organizationId} pipe={pipe} />
         </Tabs.Panel>
         <Tabs.Panel value="source">
           <PipeSource source={pipe.source} />
@@ -128,7 +137,7 @@ function PipeNumbers({
       <FieldEditor
         {...common}
         title="Settings"
-        about={`How the pipe reads and inserts. All kinds of pipes have the same twelve; those for object storage or streaming matter to such pipes only. ${noEffectYet}`}
+        about="How the pipe reads and inserts. All kinds of pipes have the same twelve; those for object storage or streaming matter to such pipes only. A running pipe takes them on without a pause."
         fields={settingFields}
         reason={isAdmin ? undefined : 'Only admins can change the settings of a pipe.'}
         label="Save settings"
@@ -141,7 +150,7 @@ function PipeNumbers({
     <FieldEditor
       {...common}
       title="Scaling"
-      about={`How much the pipe may use. ${noEffectYet}`}
+      about="How many workers share the pipe, and how much each may use."
       fields={scalingFields}
       reason={isAdmin ? undefined : 'Only admins can change the scaling of a pipe.'}
       label="Save scaling"

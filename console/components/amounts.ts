@@ -1,0 +1,33 @@
+// Amounts as people read them.
+
+/** `1 row`, `12,000 rows`. */
+export function countOf(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? noun : `${noun}s`}`
+}
+
+/** In full, or `45.1M` where that would not fit beside others. */
+export function shortCount(count: number): string {
+  return count < 10_000_000
+    ? count.toLocaleString('en')
+    : count.toLocaleString('en', { notation: 'compact', maximumSignificantDigits: 3 })
+}
+
+const byteUnits = ['bytes', 'KB', 'MB', 'GB', 'TB', 'PB']
+
+/** `31.3 MB`. */
+export function bytesOf(bytes: number): string {
+  let amount = bytes
+  let unit = 0
+  while (amount >= 999.5 && unit < byteUnits.length - 1) {
+    amount /= 1000
+    unit++
+  }
+  return unit === 0 ? countOf(bytes, 'byte') : `${threeDigits(amount)} ${byteUnits[unit]}`
+}
+
+/** Of something that is measured: no more digits than it is worth. */
+export function threeDigits(amount: number): string {
+  return amount < 1000
+    ? amount.toLocaleString('en', { maximumSignificantDigits: 3 })
+    : Math.round(amount).toLocaleString('en')
+}

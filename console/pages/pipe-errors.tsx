@@ -1,0 +1,138 @@
+// The rows that the engine did not take, and the way to have them tried once more.
+import { Alert, Code, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Pipe, PipeBadRow, PipeMetrics } from '../../src/client/shapes.ts'
+import { asPenstockError } from '../api/change.ts'
+import { mostErrors, pipeErrorsQuery, pipeMetricsQuery } from '../api/queries.ts'
+import { useIsAdmin } from '../api/session.ts'
+import { Confirm } from '../components/confirm.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { ResyncIcon } from '../components/icons.tsx'
+import { LoadingPage } from '../components/loading.tsx'
+import { ProblemNotice } from '../components/problem-notice.tsx'
+import { ReasonButton } from '../components/reason-button.tsx'
+import { Section } from '../components/section.tsx'
+import { Time } from '../components/time.tsx'
+
+export function PipeErrors({ organizationId, pipe }: { organizationId: string; pipe: Pipe }) {
+  const read = useQuery(pipeErrorsQuery(organizationId, pipe.serviceId, pipe.id))
+  const { data: metricsRead } = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
+  const rows = read.data?.result
+  if (read.isPending) return <LoadingPage />
+  if (!rows) return <ProblemNotice error={asPenstockError(read.error)} title="The refused rows could not be read" />
+  if (rows.length === 0) {
+    return (
+      <EmptyState title="No refused rows">
+        A row that the engine does not take, such as one with text where a number must be, is kept here with the reason
+        for seven days. The other rows of its batch are written all the same.
+      </EmptyState>
+    )
+  }
+  return (
+    <Section
+      title="Refused rows"
+      about={
+        <>
+          The engine did not take these rows; the others of their batches are in the table. They are kept for seven days
+          in <Code>{`${pipe.destination.database}.${pipe.destination.table}_penstock_errors`}</Code>
+          {rows.length === mostErrors && `; these are the newest ${mostErrors}`}.
+        </>
+      }
+      actions={<Replay organizationId={organizationId} pipe={pipe} metrics={metricsRead?.result} />}
+    >
+      {read.error && <ProblemNotice error={asPenstockError(read.error)} title="This may be out of date" />}
+      {metricsRead && <Replaying metrics={metricsRead.result} />}
+      <ul className="refused-rows">
+        {rows.map((row) => (
+          <li key={row.id}>
+            <RefusedRow row={row} isOfStream={!pipe.source.objectStorage} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function RefusedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean }) {
+  const { at, partition, position, reason, raw, isCut } = row
+  return (
+    <Stack gap={6}>
+      <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        {reason}
+      </Text>
+      <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+        {position}, {isOfStream && `partition ${partition}, `}
+        <Time at={at} />
+      </Text>
+      <Code block className="refused-raw" tabIndex={0} role="region" aria-label={`The row at ${position}`}>
+        {raw}
+        {isCut && '…'}
+      </Code>
+    </Stack>
+  )
+}
+
+const atRest: Pipe['state'][] = ['Stopped', 'Paused', 'Completed', 'Failed', 'InternalError']
+
+function Replaying({ metrics: { state, replayRequestedAt } }: { metrics: PipeMetrics }) {
+  if (replayRequestedAt === null) return null
+  const waits = atRest.includes(state)
+  return (
+    <Alert
+      color="blue"
+      variant="light"
+      title={waits ? 'They wait to be tried again' : 'They are being tried again'}
+      role="status"
+    >
+      <Text size="sm">
+        Asked for <Time at={replayRequestedAt} />.{' '}
+        {waits ? 'It is done when the pipe is started.' : 'What the engine takes goes from this list.'}
+      </Text>
+    </Alert>
+  )
+}
+
+function Replay({
+  organizationId,
+  pipe,
+  metrics,
+}: {
+  organizationId: string
+  pipe: Pipe
+  metrics: PipeMetrics | undefined
+}) {
+  const isAdmin = useIsAdmin(organizationId)
+  const [isAsked, setAsked] = useState(false)
+  const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
+  const reason = !isAdmin
+    ? 'Only admins can have rows tried again.'
+    : metrics?.replayRequestedAt
+      ? 'That has been asked for already.'
+      : undefined
+  return (
+    <>
+      <ReasonButton
+        variant="default"
+        leftSection={<ResyncIcon size={16} />}
+        reason={reason}
+        onClick={() => setAsked(true)}
+      >
+        Try them again
+      </ReasonButton>
+      <Confirm
+        organizationId={organizationId}
+        opened={isAsked}
+        onClose={() => setAsked(false)}
+        title={`Try the refused rows of ${pipe.name} again?`}
+        label="Try them again"
+        danger={false}
+        call={(api) => api.replayPipeErrors(params)}
+      >
+        All refused rows that are kept, not only those shown here, are sent to the engine once more: each is written
+        once if the engine takes it now. What it refuses again stays here with the newer reason. Change the table, the
+        columns or the mappings first, or they are refused again.
+      </Confirm>
+    </>
+  )
+}
