@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, startWay, type Way } from './way.ts'
 
 export interface Moment {
-  /** Inserts, or whatever is asked of the engine. */
-  of: 'insert' | 'anything'
+  /** The statements that are meant; of those that are no inserts, nothing is known. */
+  of: RegExp
   /** So many of them pass before. */
   skip: number
   /** `end`: everything was sent. `answer`: the engine has answered. `answered`: and Penstock knows. */
@@ -25,7 +25,8 @@ export interface Strike {
   moment: Moment
   fate: Fate
   lateMs: number
-  act(): void
+  /** Is told how the request begins. */
+  act(request: string): void
 }
 
 export interface Meddler extends Way {
@@ -44,8 +45,7 @@ export async function startMeddler(target: Address): Promise<Meddler> {
 
   /** The strike, when it is meant for the request that begins with this. */
   const claim = (head: string): Armed | undefined => {
-    if (!armed || !/^(?:POST|GET) /.test(head)) return undefined
-    if (armed.strike.moment.of === 'insert' && !/[?&]query=INSERT/.test(head)) return undefined
+    if (!armed || !/^(?:POST|GET) /.test(head) || !armed.strike.moment.of.test(statementIn(head))) return undefined
     if (armed.left-- > 0) return undefined
     const claimed = armed
     armed = undefined
@@ -72,6 +72,12 @@ export async function startMeddler(target: Address): Promise<Meddler> {
   }
 }
 
+/** Empty unless it stands in the address, as that of an insert does. */
+function statementIn(head: string): string {
+  const [, written = ''] = /[?&]query=([^& ]*)/.exec(head) ?? []
+  return decodeURIComponent(written.replaceAll('+', ' '))
+}
+
 /** Of a request that is sent in chunks, as all are. */
 const lastChunk = Buffer.from('0\r\n\r\n')
 
@@ -80,6 +86,7 @@ function meddle(client: Socket, engine: Socket, claim: (head: string) => Armed |
   let isAnswered = true
   let isLeftAlone = false
   let passedBytes = 0
+  let head = ''
   const held: Buffer[] = []
 
   const strike = (): void => {
@@ -87,7 +94,7 @@ function meddle(client: Socket, engine: Socket, claim: (head: string) => Armed |
     trap = undefined
     if (!struck) return
     const { act, fate, lateMs } = struck.strike
-    act()
+    act(statementIn(head))
     if (fate === 'cut') end()
     if (fate === 'late') {
       isLeftAlone = true
@@ -105,7 +112,8 @@ function meddle(client: Socket, engine: Socket, claim: (head: string) => Armed |
     if (isAnswered) {
       isAnswered = false
       passedBytes = 0
-      trap = claim(chunk.subarray(0, 16_384).toString('latin1'))
+      head = chunk.subarray(0, 16_384).toString('latin1')
+      trap = claim(head)
     }
     const isEnd = chunk.subarray(-lastChunk.length).equals(lastChunk)
     if (!trap) {

@@ -59,6 +59,8 @@ export interface PipeWorld {
   select<Row>(sql: string): Promise<Row[]>
   countRows(): Promise<number>
   /** Resolves when everything that was produced has arrived, or when that takes too long. */
+  arrival(timeoutMs: number): Promise<void>
+  /** Waits for the arrival, and compares. */
   drain(timeoutMs: number): Promise<Outcome>
   /** Also keeps, when `isFailure`, what there is to look at, and says where. */
   close(isFailure: boolean): Promise<string | undefined>
@@ -88,7 +90,6 @@ export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
     return running.call(method, path, body)
   }
   const select = <Row>(sql: string): Promise<Row[]> => selectFrom<Row>(installation, sql)
-  const countRows = async (): Promise<number> => Number(await askCount(engine, table))
   const world: PipeWorld = {
     engine,
     feed,
@@ -108,7 +109,8 @@ export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
     metrics: () => call('GET', `${world.pipePath}/metrics`),
     call,
     select,
-    countRows,
+    countRows: () => countIn(engine, table),
+    arrival: (timeoutMs) => arrival(world, timeoutMs),
     drain: (timeoutMs) => drain(world, timeoutMs),
     async close(isFailure) {
       for (const penstock of penstocks) {
@@ -167,8 +169,13 @@ function flow(feed: Feed, tally: Tally, random: Random, rowsPerBatch: number): (
 }
 
 /** Zero as long as there is no table. */
-async function askCount(engine: EngineServer, table: string): Promise<string> {
-  return await engine.query(`SELECT count() FROM ${table}`).catch(() => '0')
+async function countIn(engine: EngineServer, table: string): Promise<number> {
+  try {
+    return Number(await engine.query(`SELECT count() FROM ${table}`))
+  } catch (error) {
+    if (error instanceof Error && /^404: Code: (?:60|81)\b/.test(error.message)) return 0
+    throw new Error(`the engine does not tell how many rows ${table} has`, { cause: error })
+  }
 }
 
 async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, number>> {
@@ -185,23 +192,26 @@ async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, 
   return copies
 }
 
-async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
-  const { engine, table, tally, history } = world
-  const errors = `${table}_penstock_errors`
-  const badRowsSql = `SELECT raw, count() FROM ${errors} FINAL WHERE state = 'refused' GROUP BY raw`
-  history.note(`${tally.goodRows} rows and ${tally.badRows} bad ones were produced; waiting for them`)
+async function arrival({ engine, table, tally, select }: PipeWorld, timeoutMs: number): Promise<void> {
   const deadlineMs = Date.now() + timeoutMs
   while (Date.now() < deadlineMs) {
-    const rows = await world.countRows()
-    const badRows = Number(await engine.query(`SELECT count() FROM ${errors} FINAL`).catch(() => '0'))
-    const [open] = await world.select<{ open: number | string }>('SELECT count(*) AS open FROM pipe_deliveries')
-    if (rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0) break
+    const rows = await countIn(engine, table)
+    const badRows = await countIn(engine, `${table}_penstock_errors FINAL`)
+    const [open] = await select<{ open: number | string }>('SELECT count(*) AS open FROM pipe_deliveries')
+    if (rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0) return
     await sleep(100)
   }
+}
+
+async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
+  const { engine, table, tally, history } = world
+  const badRowsSql = `SELECT raw, count() FROM ${table}_penstock_errors FINAL WHERE state = 'refused' GROUP BY raw`
+  history.note(`${tally.goodRows} rows and ${tally.badRows} bad ones were produced; waiting for them`)
+  await arrival(world, timeoutMs)
   // What would come twice may still be on its way.
   await sleep(settleMs)
   const copies = await copiesIn(engine, `SELECT id, count() FROM ${table} GROUP BY id`)
-  const badCopies = tally.badRows > 0 ? await copiesIn(engine, badRowsSql).catch(() => new Map()) : new Map()
+  const badCopies = tally.badRows > 0 ? await copiesIn(engine, badRowsSql) : new Map()
   const { inserts, retries } = await world.metrics()
   const outcome = {
     rows: compare(new Map([...tally.copies()].map(([id, count]) => [String(id), count])), copies),

@@ -24,7 +24,7 @@ export interface RunnerWorld {
   parts: Omit<WorkerParts, 'slot' | 'slots' | 'epoch' | 'source' | 'openSink' | 'store'>
   /** Another worker in the place, with the next epoch. */
   newWorker(place?: { slot: number; slots: number }): Worker
-  /** One worker after the other, until one does not die. */
+  /** One worker after the other, until one does not die; one that tries in vain for long is aborted. */
   runToEnd(): Promise<WorkerEnd>
 }
 
@@ -34,15 +34,23 @@ export interface WorldOptions {
   options: WorkerOptions
   scaling?: Partial<Scaling>
   settings?: Partial<Settings>
+  /** What the pipe is when its workers are made. */
+  state?: StoredPipe['state']
   faults?: Faults
 }
 
+const longestRunMs = 20_000
+
 const quickTimes = { backOff: { firstMs: 1, longestMs: 2 }, lookAgainMs: 1, idleReadMs: 1, patienceMs: 200 }
 
-export function makeRunnerWorld({ kind, makeSource, options, scaling, settings, faults }: WorldOptions): RunnerWorld {
+export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
+  const { kind, makeSource, options, scaling, settings, state = 'Running', faults } = given
   const world = { store: new MemoryStore(), engine: new LineEngine(), faults: faults ?? new Faults([], 'fail') }
   const statuses: WorkerStatus[] = []
-  const pipe = pipeOf(kind, { ...defaultScaling, ...scaling }, { streaming_max_insert_wait_ms: 1, ...settings })
+  const pipe = {
+    ...pipeOf(kind, { ...defaultScaling, ...scaling }, { streaming_max_insert_wait_ms: 1, ...settings }),
+    state,
+  }
   const common: RunnerWorld['parts'] = {
     pipe,
     secrets: {},
@@ -98,14 +106,16 @@ export function makeRunnerWorld({ kind, makeSource, options, scaling, settings, 
     newWorker,
     async runToEnd() {
       for (;;) {
-        const running = newWorker().run()
+        const worker = newWorker()
+        const running = worker.run()
+        const overdue = setTimeout(() => worker.abort(), longestRunMs)
         let hasDied = false
         const end = await Promise.race([
           running,
           dead?.then(() => {
             hasDied = true
           }),
-        ])
+        ]).finally(() => clearTimeout(overdue))
         if (!hasDied && end) {
           await Promise.all(world.faults.late.map((effect) => effect().catch(() => undefined)))
           return end

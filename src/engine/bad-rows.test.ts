@@ -66,6 +66,7 @@ for (const hasTokens of [true, false]) {
         assert.deepEqual(await badRows.list(pipeId, { limit: 10 }), [])
         assert.deepEqual(await badRows.load(pipeId, { limit: 10 }), [])
         assert.equal(await badRows.count(pipeId), 0)
+        assert.deepEqual(await badRows.listReplayed(pipeId, ['1']), [])
       }))
 
     it('are kept once, and come back byte for byte, the oldest first', () =>
@@ -118,6 +119,8 @@ for (const hasTokens of [true, false]) {
         await keep(rows)
         await badRows.markReplayed(pipeId, ['1', 'unknown'])
         await badRows.markReplayed(pipeId, ['1'])
+        assert.deepEqual(await badRows.listReplayed(pipeId, ['1', '2', 'unknown']), ['1'])
+        assert.deepEqual(await badRows.listReplayed('another pipe', ['1']), [])
         await keep(rows)
         assert.deepEqual(
           (await badRows.list(pipeId, { limit: 10 })).map(({ id }) => id),

@@ -15,6 +15,8 @@ export interface BadRows {
   load(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<BadRow[]>
   count(pipeId: string): Promise<number>
   markReplayed(pipeId: string, ids: string[]): Promise<void>
+  /** Those of them that are marked so; others may be refused still, or have been forgotten. */
+  listReplayed(pipeId: string, ids: string[]): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -31,6 +33,7 @@ export async function openBadRows(
     load: (pipeId, options) => loadBadRows(client, errors, pipeId, options, signal),
     count: (pipeId) => countBadRows(client, errors, pipeId, signal),
     markReplayed: (pipeId, ids) => markReplayed(client, errors, pipeId, ids, signal),
+    listReplayed: (pipeId, ids) => listReplayed(client, errors, pipeId, ids, signal),
     async close() {
       client.close()
     },
@@ -181,8 +184,32 @@ async function markReplayed(
   }
 }
 
+async function listReplayed(
+  client: EngineClient,
+  errors: TablePlace,
+  pipeId: string,
+  ids: string[],
+  signal: Stop,
+): Promise<string[]> {
+  if (!(await exists(client, errors, signal))) return []
+  const replayed: string[] = []
+  for (let from = 0; from < ids.length; from += maxIdsAtOnce) {
+    const some = ids.slice(from, from + maxIdsAtOnce)
+    const answer = await client.query(
+      `SELECT id ${fromState(errors, pipeId, 'replayed')} AND id IN (${some.map(quoteText).join(', ')}) FORMAT JSONEachRow`,
+      { signal },
+    )
+    replayed.push(...parseRows<{ id: string }>(answer).map(({ id }) => id))
+  }
+  return replayed
+}
+
 function fromRefused(errors: TablePlace, pipeId: string): string {
-  return `FROM ${fullName(errors)} FINAL WHERE pipe_id = ${quoteText(pipeId)} AND state = 'refused'`
+  return fromState(errors, pipeId, 'refused')
+}
+
+function fromState(errors: TablePlace, pipeId: string, state: 'refused' | 'replayed'): string {
+  return `FROM ${fullName(errors)} FINAL WHERE pipe_id = ${quoteText(pipeId)} AND state = '${state}'`
 }
 
 function beyond(sign: '<' | '>', row: Pick<BadRow, 'at' | 'id'> | undefined): string {

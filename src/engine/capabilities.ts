@@ -15,7 +15,7 @@ export interface Capabilities {
   /** How many tokens a MergeTree keeps when its definition says nothing; undefined: it never keeps any. */
   defaultTokenWindow: number | undefined
   hasTtl: boolean
-  /** Whether a table is gone when `DROP … SYNC` has been answered; before there was this word, it always was. */
+  /** Whether it knows `DROP … SYNC`, which is answered when the memory of the table is free. */
   canDropSync: boolean
   /** Whether it knows `ADD COLUMN IF NOT EXISTS`. */
   canAddIfMissing: boolean

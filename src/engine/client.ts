@@ -14,7 +14,6 @@ export interface EngineRequestOptions {
   signal?: AbortSignal | undefined
   /** How long nothing may come and go. */
   timeoutMs?: number | undefined
-  queryId?: string | undefined
 }
 
 export interface SentRows {
@@ -97,12 +96,11 @@ function packingFor({ protocol }: EngineAccess): Packing {
   return protocol === 'http' ? 'stored' : 'smaller'
 }
 
-function parametersOf(text: string, { settings, queryId }: EngineRequestOptions): Record<string, string> {
+function parametersOf(text: string, { settings }: EngineRequestOptions): Record<string, string> {
   const all: EngineSettings = {
     // An error that comes late comes as an error, and not as the end of an answer.
     wait_end_of_query: 1,
     ...(text.length > longText ? settingsOfLongText : {}),
-    ...(queryId === undefined ? {} : { query_id: queryId }),
     ...settings,
   }
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, String(value)]))

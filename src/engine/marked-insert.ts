@@ -3,13 +3,10 @@
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
-import { dropTable, fenceTable, fullName, listStaged, parseRows, type TablePlace } from './side-tables.ts'
-import { countRows, move, moveStaged, type SinkParts, withStaged, withStagingTable } from './staged-insert.ts'
-import { selectedOf } from './staging-text.ts'
+import { dropTable, fenceTable, fullName, listStaged, parseRows } from './side-tables.ts'
+import { move, moveStaged, type SinkParts, type StagedRows, withStaged, withStagingTable } from './staged-insert.ts'
 import { markerColumn } from './table-delivery.ts'
-
-/** Longer than an engine takes to write a batch: what is dropped is in use until then. */
-const dropTimeoutMs = 300_000
+import { attemptTimeoutMs, commentOf, waitForAttempts } from './under-way.ts'
 
 /** Remembers which batches were taken over by whom; it must outlive a restart of the engine. */
 export async function makeFence({ client, table }: SinkParts, signal: AbortSignal): Promise<void> {
@@ -22,27 +19,25 @@ export async function makeFence({ client, table }: SinkParts, signal: AbortSigna
 
 export async function insertMarked(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
   if (insert.isRepeat) await fence(parts, insert.token, signal)
-  return await withStaged(parts, insert, signal, async (staged, sentBytes) => {
-    const rows = await countRows(parts.client, staged, signal)
+  return await withStaged(parts, insert, signal, async (staged) => {
     if (insert.isRepeat) await moveMissing(parts, insert, staged, signal)
-    else await moveMarked(parts, insert, { from: staged, selected: selectedOf(insert, parts.types) }, signal)
+    else await moveMarked(parts, insert, staged, signal)
     if (await isTakenOver(parts, insert.token, signal)) throw takenOver()
-    return { rows, sentBytes }
   })
 }
 
 /**
- * From here on nobody with an earlier epoch can insert this batch, and nothing of an earlier attempt is under way: a statement
- * that has begun holds its staging table, so that dropping the table waits for it, and one that begins later finds no table, or
- * finds this entry.
+ * From here on nobody with an earlier epoch can insert this batch, and nothing of an earlier attempt is under way: a statement that
+ * begins later finds no staging table, or finds this entry, and those that have begun are waited for.
  */
 async function fence(parts: SinkParts, token: string, signal: AbortSignal): Promise<void> {
   const { client, capabilities, table, place } = parts
   const values = `${quoteText(token)}, ${place.epoch}, now()`
   await client.query(`INSERT INTO ${fullName(fenceTable(table))} (token, epoch, at) SELECT ${values}`, { signal })
   for (const staged of await listStaged(client, table, { pipeId: place.pipeId, token }, signal)) {
-    await dropTable(client, capabilities, staged, { signal, timeoutMs: dropTimeoutMs })
+    await dropTable(client, capabilities, staged, { signal, timeoutMs: attemptTimeoutMs })
   }
+  if (!parts.isBlind) await waitForAttempts(parts, token, signal)
 }
 
 function laterFences({ table, place }: SinkParts, token: string): string {
@@ -52,14 +47,14 @@ function laterFences({ table, place }: SinkParts, token: string): string {
 async function moveMarked(
   parts: SinkParts,
   insert: Insert,
-  { from, selected, where }: { from: TablePlace; selected: string; where?: string },
+  { from, selected, where }: StagedRows,
   signal: AbortSignal,
 ): Promise<void> {
   const columns = listOf([...insert.columns.map(({ column }) => column), markerColumn])
   const mayInsert = `(SELECT count() FROM ${laterFences(parts, insert.token)}) = 0`
   const text =
-    `INSERT INTO ${fullName(parts.table)} (${columns}) SELECT ${selected}, ${quoteText(insert.token)} ` +
-    `FROM ${fullName(from)} WHERE ${mayInsert}${where === undefined ? '' : ` AND ${where}`}`
+    `INSERT INTO ${fullName(parts.table)} ${commentOf(parts, insert.token)} (${columns}) ` +
+    `SELECT ${selected}, ${quoteText(insert.token)} FROM ${fullName(from)} WHERE ${[mayInsert, ...where].join(' AND ')}`
   await move(parts, text, insert, signal)
 }
 
@@ -67,12 +62,12 @@ async function moveMarked(
  * Only what the table does not have of the batch. A row's partition can hang on columns that have defaults, so the rows go through
  * a table with the same columns first.
  */
-async function moveMissing(parts: SinkParts, insert: Insert, staged: TablePlace, signal: AbortSignal): Promise<void> {
-  const { table, types, partitionKey } = parts
+async function moveMissing(parts: SinkParts, insert: Insert, staged: StagedRows, signal: AbortSignal): Promise<void> {
+  const { table, partitionKey } = parts
   const there = `${fullName(table)} WHERE ${quoteName(markerColumn)} = ${quoteText(insert.token)}`
   if (partitionKey === '') {
-    const where = `(SELECT count() FROM ${there}) = 0`
-    await moveMarked(parts, insert, { from: staged, selected: selectedOf(insert, types), where }, signal)
+    const where = [...staged.where, `(SELECT count() FROM ${there}) = 0`]
+    await moveMarked(parts, insert, { ...staged, where }, signal)
     return
   }
   const create = (name: string): string => `CREATE TABLE ${name} AS ${fullName(table)} ENGINE = Memory`
@@ -80,7 +75,7 @@ async function moveMissing(parts: SinkParts, insert: Insert, staged: TablePlace,
     await moveStaged(parts, insert, { staged, target: typed }, signal)
     // As a text: keys of several columns, and NULL in them, are compared like any other.
     const partition = `toString(tuple(${partitionKey}))`
-    const where = `${partition} NOT IN (SELECT DISTINCT ${partition} FROM ${there})`
+    const where = [`${partition} NOT IN (SELECT DISTINCT ${partition} FROM ${there})`]
     const selected = listOf(insert.columns.map(({ column }) => column))
     await moveMarked(parts, insert, { from: typed, selected, where }, signal)
   })

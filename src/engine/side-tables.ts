@@ -61,7 +61,10 @@ export async function listStaged(
   return places.filter(({ parts }) => parts[2] === mark).map(({ place }) => place)
 }
 
-/** What sinks have left that had this place before, or that ended without closing. */
+/** Longer than anything is staged. */
+const forgottenAfterSeconds = 3_600
+
+/** What sinks have left that had this place before, or that ended without closing, also in a slot that is no more. */
 export async function listLeft(
   client: EngineClient,
   table: TablePlace,
@@ -72,7 +75,11 @@ export async function listLeft(
   // A check table is made again by whoever misses it; what another slot has staged may be on its way.
   const isLeft = (parts: string[]): boolean =>
     Number(parts[1]) < epoch && (Number(parts[0]) === slot || parts[2] === 'check')
-  return places.filter(({ parts }) => isLeft(parts)).map(({ place }) => place)
+  const isForgotten = (parts: string[], ageSeconds: number): boolean =>
+    parts[2] !== 'check' && ageSeconds > forgottenAfterSeconds
+  return places
+    .filter(({ parts, ageSeconds }) => isLeft(parts) || isForgotten(parts, ageSeconds))
+    .map(({ place }) => place)
 }
 
 async function listOfPipe(
@@ -80,20 +87,23 @@ async function listOfPipe(
   { database, table }: TablePlace,
   pipeId: string,
   signal: AbortSignal,
-): Promise<{ place: TablePlace; parts: string[] }[]> {
+): Promise<{ place: TablePlace; parts: string[]; ageSeconds: number }[]> {
   const prefix = `${besideName(table, shortId(pipeId))}_`
   const answer = await client.query(
-    `SELECT name FROM system.tables WHERE database = ${quoteText(database)} ` +
+    'SELECT name, toUnixTimestamp(metadata_modification_time) AS made, toUnixTimestamp(now()) AS asked ' +
+      `FROM system.tables WHERE database = ${quoteText(database)} ` +
       `AND startsWith(name, ${quoteText(prefix)}) ORDER BY name FORMAT JSONEachRow`,
     { signal },
   )
-  return parseRows<{ name: string }>(answer).map(({ name }) => ({
+  return parseRows<{ name: string; made: number; asked: number }>(answer).map(({ name, made, asked }) => ({
     place: { database, table: name },
     parts: name.slice(prefix.length).split('_'),
+    // An engine that does not know it says 1970.
+    ageSeconds: made === 0 ? 0 : asked - made,
   }))
 }
 
-/** Returns when nothing reads from the table or writes into it any more. */
+/** Some engines wait until nothing reads from the table or writes into it any more; that cannot be relied on. */
 export async function dropTable(
   client: EngineClient,
   capabilities: Capabilities,
@@ -127,6 +137,11 @@ function isPlain(byte: number): boolean {
 
 function shortId(pipeId: string): string {
   return pipeId.replaceAll('-', '').slice(0, 12)
+}
+
+/** Tells the batch from every other of any pipe. */
+export function batchMark({ pipeId }: SinkPlace, token: string): string {
+  return `${shortId(pipeId)}_${tokenMark(token)}`
 }
 
 function tokenMark(token: string): string {

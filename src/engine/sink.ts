@@ -5,15 +5,17 @@ import type { Egress } from '../lib/egress.ts'
 import { loadCapabilities } from './capabilities.ts'
 import { type EngineAccess, placeOf } from './check.ts'
 import { type EngineSettings, openEngineClient } from './client.ts'
+import { type Dropper, makeDropper } from './dropper.ts'
 import { type Delivery, EngineError, type EngineTable, type Insert, type InsertOutcome, type Sink } from './engine.ts'
 import { insertText } from './insert-text.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked, makeFence } from './marked-insert.ts'
 import { sendRows } from './send-rows.ts'
 import { checkTable, dropTable, listLeft, type SinkPlace } from './side-tables.ts'
-import { cleanUpTimeoutMs, insertStaged, type SinkParts } from './staged-insert.ts'
+import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
 import { tryOut } from './try-out.ts'
+import { findBlindness } from './under-way.ts'
 
 /** Makes the table ready. Rejects with an EngineError. */
 export async function openSink(
@@ -27,13 +29,15 @@ export async function openSink(
   try {
     const capabilities = await loadCapabilities(client, signal)
     const ready = await makeTableReady(client, capabilities, table, signal)
-    const cleaning = new Set<Promise<void>>()
-    const parts = partsOf({ client, capabilities, place }, ready, cleaning)
+    const dropper = makeDropper(client, capabilities)
+    const blindness = isMarked(ready) ? await findBlindness({ client, place }, signal) : undefined
+    const isBlind = blindness !== undefined
+    const parts = partsOf({ client, capabilities, place, isBlind, drop: dropper.drop }, ready)
     const insert = await chooseInsert(parts, ready, signal)
     for (const left of await listLeft(client, parts.table, place, signal)) {
       await dropTable(client, capabilities, left, { signal })
     }
-    return sinkOf(parts, { insert, delivery: ready.delivery, cleaning })
+    return sinkOf(parts, { insert, delivery: deliveryWith(ready.delivery, blindness), dropper })
   } catch (error) {
     client.close()
     throw error
@@ -41,9 +45,8 @@ export async function openSink(
 }
 
 function partsOf(
-  opened: Pick<SinkParts, 'client' | 'capabilities' | 'place'>,
+  opened: Pick<SinkParts, 'client' | 'capabilities' | 'place' | 'isBlind' | 'drop'>,
   { database, table, columns, partitionKey }: ReadyTable,
-  cleaning: Set<Promise<void>>,
 ): SinkParts {
   return {
     ...opened,
@@ -51,16 +54,12 @@ function partsOf(
     types: new Map(columns.map(({ name, type }) => [name, type])),
     partitionKey,
     twin: checkTable({ database, table }, opened.place, randomBytes(6).toString('hex')),
-    cleanUp(work) {
-      const cleaned: Promise<void> = work.catch(() => undefined).finally(() => cleaning.delete(cleaned))
-      cleaning.add(cleaned)
-    },
   }
 }
 
 function sinkOf(
   parts: SinkParts,
-  { insert, delivery, cleaning }: { insert: InsertBy; delivery: Delivery; cleaning: Set<Promise<void>> },
+  { insert, delivery, dropper }: { insert: InsertBy; delivery: Delivery; dropper: Dropper },
 ): Sink {
   const { client, capabilities, table, place } = parts
   const keeper = makeBadRowKeeper(client, capabilities, table)
@@ -78,8 +77,8 @@ function sinkOf(
     },
     keepBadRows: (rows, signal) => keeper.keep(place.pipeId, rows, signal),
     async close() {
-      if (hasTwin) parts.cleanUp(dropTable(client, capabilities, parts.twin, { timeoutMs: cleanUpTimeoutMs }))
-      await Promise.all(cleaning)
+      if (hasTwin) parts.drop(parts.twin)
+      await dropper.finish()
       client.close()
     },
   }
@@ -87,16 +86,21 @@ function sinkOf(
 
 type InsertBy = (parts: SinkParts, insert: Insert, signal: AbortSignal) => Promise<InsertOutcome>
 
-async function chooseInsert(
-  parts: SinkParts,
-  { keepsTokens, hasMarker }: ReadyTable,
-  signal: AbortSignal,
-): Promise<InsertBy> {
-  if (!keepsTokens && hasMarker) {
+async function chooseInsert(parts: SinkParts, ready: ReadyTable, signal: AbortSignal): Promise<InsertBy> {
+  if (isMarked(ready)) {
     await makeFence(parts, signal)
     return insertMarked
   }
   return parts.capabilities.canInput ? insertDirectly : insertStaged
+}
+
+function isMarked({ keepsTokens, hasMarker }: ReadyTable): boolean {
+  return !keepsTokens && hasMarker
+}
+
+function deliveryWith(delivery: Delivery, blindness: string | undefined): Delivery {
+  if (blindness === undefined || delivery.delivery === 'at_least_once') return delivery
+  return { delivery: 'at_least_once', reason: blindness }
 }
 
 /** The token says to the engine which batch it is; where the table keeps none, it says nothing. */

@@ -1,14 +1,17 @@
 // Inserts by way of a table that holds the rows as they came, for engines that cannot make columns of the fields of a body, or
-// cannot know a batch again. All rows are in the staging table before the first of them goes into the table itself.
+// cannot know a batch again. All rows are in the staging table before the first of them goes into the table itself, and are still
+// there after the last: an engine that is started anew in between has the table without its rows.
 import { randomBytes } from 'node:crypto'
 import type { Capabilities } from './capabilities.ts'
+import { placeOf } from './check.ts'
 import type { EngineClient } from './client.ts'
-import type { Insert, InsertOutcome } from './engine.ts'
+import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { moveSettings } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
+import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { dropTable, fullName, parseRows, type SinkPlace, stagingTable, type TablePlace } from './side-tables.ts'
-import { fillText, selectedOf, stagingText } from './staging-text.ts'
+import { fullName, parseRows, type SinkPlace, stagingTable, type TablePlace } from './side-tables.ts'
+import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
 
 /** What the inserts of one sink have in common. */
 export interface SinkParts {
@@ -22,12 +25,19 @@ export interface SinkParts {
   partitionKey: string
   /** For rows that are only tried out; made when it is needed. */
   twin: TablePlace
+  /** Whether the engine does not show which statements are under way. */
+  isBlind: boolean
   /** Nobody waits for it, other than whoever closes the sink. */
-  cleanUp(work: Promise<void>): void
+  drop(place: TablePlace): void
 }
 
-/** What is dropped behind a batch: an engine that does not answer is left with it, and the next sink of the place drops it. */
-export const cleanUpTimeoutMs = 5_000
+/** Where the rows of a statement come from. */
+export interface StagedRows {
+  from: TablePlace
+  /** For the columns of the insert, in their order. */
+  selected: string
+  where: string[]
+}
 
 /** Calls `use` with a table that `create` makes, and that is gone soon after. */
 export async function withStagingTable<Result>(
@@ -36,28 +46,31 @@ export async function withStagingTable<Result>(
   signal: AbortSignal,
   use: (staging: TablePlace) => Promise<Result>,
 ): Promise<Result> {
-  const { client, capabilities, table, place } = parts
+  const { client, table, place } = parts
   const attempt = randomBytes(6).toString('hex')
   const staging = stagingTable(table, place, { token, attempt, purpose })
   try {
     await client.query(create(fullName(staging)), { signal })
     return await use(staging)
   } finally {
-    parts.cleanUp(dropTable(client, capabilities, staging, { timeoutMs: cleanUpTimeoutMs }))
+    parts.drop(staging)
   }
 }
 
-/** Calls `use` with a table that holds the rows of the insert. */
-export async function withStaged<Result>(
+/** Calls `use` with all rows of the insert; what it makes of them is whole when this resolves. */
+export async function withStaged(
   parts: SinkParts,
   insert: Insert,
   signal: AbortSignal,
-  use: (staged: TablePlace, sentBytes: number) => Promise<Result>,
-): Promise<Result> {
+  use: (staged: StagedRows) => Promise<void>,
+): Promise<InsertOutcome> {
   const create = (name: string): string => stagingText(name, insert)
-  return await withStagingTable(parts, { token: insert.token, purpose: 'rows', create }, signal, async (staged) => {
-    const { sentBytes } = await sendRows(parts, fillText(staged, insert), { insert }, signal)
-    return await use(staged, sentBytes)
+  return await withStagingTable(parts, { token: insert.token, purpose: 'rows', create }, signal, async (staging) => {
+    await parts.client.query(witnessText(staging, insert), { signal })
+    const { sentBytes } = await sendRows(parts, fillText(staging, insert), { insert }, signal)
+    const where = [`${quoteName(witnessColumn(insert.fields))} = 0`]
+    await use({ from: staging, selected: selectedOf(insert, parts.types), where })
+    return { rows: await countStaged(parts, insert, staging, signal), sentBytes }
   })
 }
 
@@ -65,12 +78,14 @@ export async function withStaged<Result>(
 export async function moveStaged(
   parts: SinkParts,
   insert: Insert,
-  { staged, target }: { staged: TablePlace; target: TablePlace },
+  { staged, target }: { staged: StagedRows; target: TablePlace },
   signal: AbortSignal,
 ): Promise<void> {
+  const { from, selected, where } = staged
   const columns = listOf(insert.columns.map(({ column }) => column))
-  const selected = selectedOf(insert, parts.types)
-  const text = `INSERT INTO ${fullName(target)} (${columns}) SELECT ${selected} FROM ${fullName(staged)}`
+  const text =
+    `INSERT INTO ${fullName(target)} (${columns}) ` +
+    `SELECT ${selected} FROM ${fullName(from)} WHERE ${where.join(' AND ')}`
   await move(parts, text, insert, signal)
 }
 
@@ -85,14 +100,27 @@ export async function move(
 }
 
 export async function insertStaged(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
-  return await withStaged(parts, insert, signal, async (staged, sentBytes) => {
-    const rows = await countRows(parts.client, staged, signal)
-    await moveStaged(parts, insert, { staged, target: parts.table }, signal)
-    return { rows, sentBytes }
-  })
+  return await withStaged(parts, insert, signal, (staged) =>
+    moveStaged(parts, insert, { staged, target: parts.table }, signal),
+  )
 }
 
-export async function countRows(client: EngineClient, place: TablePlace, signal: AbortSignal): Promise<number> {
-  const answer = await client.query(`SELECT count() AS rows FROM ${fullName(place)} FORMAT JSONEachRow`, { signal })
-  return parseRows<{ rows: string | number }>(answer).reduce((sum, { rows }) => sum + Number(rows), 0)
+async function countStaged(
+  { client }: SinkParts,
+  { fields }: Insert,
+  staging: TablePlace,
+  signal: AbortSignal,
+): Promise<number> {
+  const witness = quoteName(witnessColumn(fields))
+  const answer = await client.query(
+    `SELECT count() AS staged, sum(${witness}) AS witnesses FROM ${fullName(staging)} FORMAT JSONEachRow`,
+    { signal },
+  )
+  const [found] = parseRows<{ staged: string | number; witnesses: string | number }>(answer)
+  if (Number(found?.witnesses) !== 1) throw forgotten(client)
+  return Number(found?.staged) - 1
+}
+
+function forgotten({ access }: EngineClient): EngineError {
+  return new EngineError('passing', `the engine at ${placeOf(access)} was started anew in the middle of a batch`)
 }

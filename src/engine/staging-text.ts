@@ -7,7 +7,22 @@ import { fullName, type TablePlace } from './side-tables.ts'
 
 export function stagingText(name: string, { format, fields }: Shape): string {
   const staged = fields.map((field) => ({ name: field.name, type: stagedType(format, field) }))
-  return `CREATE TABLE ${name} (${definitionsOf(staged)}) ENGINE = Memory`
+  const witness = { name: witnessColumn(fields), type: 'UInt8' }
+  return `CREATE TABLE ${name} (${definitionsOf([...staged, witness])}) ENGINE = Memory`
+}
+
+/**
+ * Of the one row that is in such a table before the others: an engine that is started anew still has the table, and has forgotten
+ * all that was in it. While the witness is there, so is every row that was staged after it.
+ */
+export function witnessColumn(fields: EngineColumn[]): string {
+  let name = '_penstock_witness'
+  while (fields.some((field) => field.name === name)) name += '_'
+  return name
+}
+
+export function witnessText(staging: TablePlace, { fields }: Shape): string {
+  return `INSERT INTO ${fullName(staging)} (${quoteName(witnessColumn(fields))}) SELECT 1`
 }
 
 export function fillText(staging: TablePlace, { format, fields }: Shape): string {

@@ -82,7 +82,6 @@ for (const hasTokens of [true, false]) {
         database: 'default',
         table: 'made',
         columns: [...wanted('made').columns, ...marker],
-        engine: 'MergeTree',
         partitionKey: ready.partitionKey,
         keepsTokens: hasTokens,
         hasMarker: !hasTokens,

@@ -3,7 +3,7 @@
 import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
 import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
-import { fullName } from './side-tables.ts'
+import { fullName, parseRows } from './side-tables.ts'
 import { deliveryOf, isMergeTree, isReplicated, keepsTokens, markerColumn, type TableTraits } from './table-delivery.ts'
 import {
   addColumnStatement,
@@ -21,7 +21,6 @@ export interface ReadyTable {
   table: string
   /** Those that can be filled, as the engine has them. */
   columns: EngineColumn[]
-  engine: string
   /** The expression that makes the partitions, as the engine writes it; empty: none. */
   partitionKey: string
   keepsTokens: boolean
@@ -53,12 +52,11 @@ export async function makeTableReady(
   } else if (!found) throw missingTable(making)
   const missing = missingColumns(table.columns, found.columns)
   if (missing.length > 0) throw lackingColumns(making, missing)
-  const { database, engine, partitionKey, columns, hasMarker } = found
+  const { database, partitionKey, columns, hasMarker } = found
   return {
     database,
     table: table.table,
     columns,
-    engine,
     partitionKey,
     keepsTokens: keepsTokens(found),
     hasMarker,
@@ -82,10 +80,11 @@ interface ColumnRow extends EngineColumn {
 }
 
 async function findTable({ client, capabilities, table, signal }: Making): Promise<FoundTable | undefined> {
-  const [[found], columns] = await Promise.all([
-    rowsOf<TableRow>(client.query(describeTableStatement(table), { signal })),
-    rowsOf<ColumnRow>(client.query(listColumnsStatement(table), { signal })),
+  const answers = await Promise.all([
+    client.query(describeTableStatement(table), { signal }),
+    client.query(listColumnsStatement(table), { signal }),
   ])
+  const [[found], columns] = [parseRows<TableRow>(answers[0]), parseRows<ColumnRow>(answers[1])]
   if (!found) return undefined
   const { hasTokens, defaultTokenWindow } = capabilities
   // Of these, the engine makes the values itself.
@@ -101,11 +100,6 @@ async function findTable({ client, capabilities, table, signal }: Making): Promi
     hasTokens,
     defaultTokenWindow,
   }
-}
-
-async function rowsOf<Row>(answer: Promise<string>): Promise<Row[]> {
-  const lines = (await answer).split('\n').filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line) as Row)
 }
 
 async function loadTable(making: Making): Promise<FoundTable> {

@@ -33,13 +33,13 @@ const stopNames = {
   others: { atRest: 'Stopped', onTheWay: 'Stopping' },
 } as const
 
-/** `atRest` and `onTheWay` are the names above. */
-type Outcome = 'Provisioning' | 'Resync' | 'atRest' | 'onTheWay' | 'unchanged' | Refusal
+/** `atRest` and `onTheWay` are the names above; `asWorkersAre` is one of them. */
+type Outcome = 'Provisioning' | 'Resync' | 'atRest' | 'onTheWay' | 'asWorkersAre' | 'unchanged' | Refusal
 type Refusal = 'runs' | 'stillStops' | 'startFirst'
 type Row = Record<PipeCommand, Outcome>
 
-/** Nothing runs yet, so nothing has to be ended. */
-const waits: Row = { start: 'runs', stop: 'atRest', resync: 'unchanged' }
+/** Of several workers some may move rows while others still connect; with none there is nothing to end. */
+const waits: Row = { start: 'runs', stop: 'asWorkersAre', resync: 'unchanged' }
 /** Everything is being loaded, as a resync would. */
 const loads: Row = { start: 'runs', stop: 'onTheWay', resync: 'unchanged' }
 const runs: Row = { start: 'runs', stop: 'onTheWay', resync: 'Resync' }
@@ -71,7 +71,12 @@ export function firstState(kind: string, startPaused: boolean): PipeState {
 }
 
 /** The state after a command; throws when the command cannot be obeyed. */
-export function stateAfter(kind: string, state: PipeState, command: PipeCommand): PipeState {
+export function stateAfter(
+  kind: string,
+  state: PipeState,
+  command: PipeCommand,
+  { hasWorkers } = { hasWorkers: true },
+): PipeState {
   if (command === 'resync' && kind !== 'postgres') {
     throw new Problem('pipe_cannot_resync', `a ${kind} pipe cannot be resynced; only postgres pipes can`)
   }
@@ -83,6 +88,8 @@ export function stateAfter(kind: string, state: PipeState, command: PipeCommand)
     case 'atRest':
     case 'onTheWay':
       return names[outcome]
+    case 'asWorkersAre':
+      return hasWorkers ? names.onTheWay : names.atRest
     case 'runs':
       throw new Problem('pipe_already_running', 'pipe is already running')
     case 'stillStops':

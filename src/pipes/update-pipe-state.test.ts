@@ -113,6 +113,26 @@ onBothDatabases('updatePipeState', (app) => {
     })
   }
 
+  for (const [kind, state] of [
+    ['kafka', 'Stopping'],
+    ['postgres', 'Pausing'],
+  ] as const) {
+    it(`does not say that a ${kind} pipe which is being begun has stopped while somebody works on it`, async () => {
+      const { id, command } = await setUp(kind)
+      const work = (expiresAt: string) =>
+        app().query(
+          `INSERT INTO pipe_workers (pipe_id, slot, slots, runner_id, epoch, expires_at, state)
+           VALUES ('${id}', 0, 1, 'runner', 1, '${expiresAt}', 'running')`,
+        )
+      await work('2999-01-01T00:00:00.000Z')
+      assert.equal((await command('stop')).body.result.state, state)
+      await app().query(`UPDATE pipes SET state = 'Provisioning' WHERE id = '${id}'`)
+      await app().query(`DELETE FROM pipe_workers WHERE pipe_id = '${id}'`)
+      await work('2001-01-01T00:00:00.000Z')
+      assert.equal((await command('stop')).body.result.state, kind === 'kafka' ? 'Stopped' : 'Paused')
+    })
+  }
+
   it('moves updatedAt with a command, and not back', async () => {
     const { service, id, command } = await setUp('kafka')
     const { createdAt } = await service.load(id)

@@ -1,6 +1,7 @@
 import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
-import { changePipe } from './change-pipe.ts'
+import { hasLiveWorkers } from '../progress/workers/store.ts'
+import { changePipe, loadPipeToChange } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
 import { PipeCommand, stateAfter } from './pipe-state.ts'
@@ -27,8 +28,11 @@ export const updatePipeState = operation({
   problems: ['pipe_already_running', 'pipe_cannot_resync'],
   example: { summary: 'Stop a pipe', body: { command: 'stop' }, result: pipeExample },
   async run(context, { params, body }) {
+    const { sql, now } = context
+    const { id } = await loadPipeToChange(context, params)
+    const hasWorkers = await hasLiveWorkers(sql, id, now)
     const pipe = await changePipe(context, params, (pipe) => ({
-      pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command) },
+      pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command, { hasWorkers }) },
     }))
     return { result: showPipe(pipe), version: String(pipe.version) }
   },

@@ -10,7 +10,8 @@ export interface WorkerOfPipe {
   state: WorkerState
   reason: string | null
   pipeVersion: number
-  isLive: boolean
+  /** Its lease is not over. */
+  isHeld: boolean
 }
 
 export interface SettledState {
@@ -33,30 +34,44 @@ export const workingStates: readonly PipeState[] = [
   'Degraded',
 ]
 
+/** Somebody works there, or is about to. */
+export function isLive({ state, isHeld }: Pick<WorkerOfPipe, 'state' | 'isHeld'>): boolean {
+  return isHeld && state !== 'completed'
+}
+
 /** A slot that has loaded everything is not worked on again, unless the pipe has changed since. */
 export function isCompleted(worker: Pick<WorkerOfPipe, 'state' | 'pipeVersion'>, pipeVersion: number): boolean {
   return worker.state === 'completed' && worker.pipeVersion === pipeVersion
 }
 
+/** Whoever has the first slot is to try refused rows again, also when everything was loaded. */
+export function awaitsReplay(
+  { replayRequestedAt }: { replayRequestedAt: string | null },
+  workers: Pick<WorkerOfPipe, 'slot' | 'isHeld'>[],
+): boolean {
+  return replayRequestedAt !== null && workers.some(({ slot, isHeld }) => slot === 0 && isHeld)
+}
+
 /** Undefined: the state stays as it is. */
 export function settledState(
-  pipe: { state: PipeState; version: number; slots: number },
+  pipe: { state: PipeState; version: number; slots: number; replayRequestedAt: string | null },
   workers: WorkerOfPipe[],
 ): SettledState | undefined {
   const end = ends[pipe.state]
   if (end) {
-    const hasWorker = workers.some(({ isLive, state }) => isLive && state !== 'completed')
-    return hasWorker ? undefined : { state: end, reason: null, isAtRest: true }
+    return workers.some(isLive) ? undefined : { state: end, reason: null, isAtRest: true }
   }
   if (!workingStates.includes(pipe.state)) return undefined
   const present = workers.filter(({ slots }) => slots === pipe.slots)
   const completed = present.filter((worker) => isCompleted(worker, pipe.version))
-  if (completed.length === pipe.slots) return { state: 'Completed', reason: null, isAtRest: true }
+  if (completed.length === pipe.slots && !awaitsReplay(pipe, workers)) {
+    return { state: 'Completed', reason: null, isAtRest: true }
+  }
 
-  const live = workers.filter(({ isLive }) => isLive)
+  const live = workers.filter(isLive)
   const degraded = live.find(({ state }) => state === 'degraded')
   if (degraded) return { state: 'Degraded', reason: degraded.reason, isAtRest: false }
   if (live.some(({ state }) => state === 'modifying')) return { state: 'Modifying', reason: null, isAtRest: false }
-  const atWork = present.filter((worker) => completed.includes(worker) || (worker.isLive && worker.state === 'running'))
+  const atWork = present.filter((worker) => completed.includes(worker) || (worker.isHeld && worker.state === 'running'))
   return atWork.length === pipe.slots ? { state: 'Running', reason: null, isAtRest: false } : undefined
 }

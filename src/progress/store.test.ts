@@ -131,9 +131,10 @@ onBothDatabases('the progress of pipes', (app) => {
       await other.claim('runner-b', 15_000)
       const doing = { pipeId: one.pipeId, slot: 0, epoch, doing: 'Reading', lag: 7 }
       const lost = { pipeId: other.pipeId, slot: 0, epoch: 1, doing: 'Writing', lag: 9 }
-      const report = { runnerId, startedAt: at(0), now: at(15_000), expiresAt: at(30_000), doings: [doing, lost] }
+      const report = { runnerId, startedAt: at(0), now: at(15_000), expiresAt: at(30_000) }
       const held = await write('reportRunner', report, 'runner')
       assert.deepEqual(held, [one.placeOf(epoch)])
+      for (const one of [doing, lost]) await write('keepDoing', one, 'runner')
       const expiries = [...(await workersOf(one.pipeId)), ...(await workersOf(other.pipeId))]
       assert.deepEqual(
         expiries.map(({ expiresAt, runnerId }) => [expiresAt, runnerId === 'runner-b']),
@@ -241,6 +242,44 @@ onBothDatabases('the progress of pipes', (app) => {
       const whole = [{ partition: 'objects', position: 'b' }]
       await write('setPositions', { place, positions: whole }, organizationId)
       assert.deepEqual(await listPositions(reader, pipeId), whole)
+    })
+
+    it('gives back exactly the names that a database cannot hold, and tells of them what it can', async () => {
+      const { claim, placeOf, pipeId, organizationId, tell, reasonOf } = await makePipe()
+      const place = placeOf((await claim('runner-a')).epoch)
+      const { reader } = app().app.database
+      for (const key of ['a/\0b', '\ud800 lone \udfff', '"a"', '"', 'plain %00 \\u0000', '']) {
+        const positions = [{ partition: `objects ${key}`, position: `%22etag%22 ${key}`, within: key, offsetBytes: 1 }]
+        await app().query(`DELETE FROM pipe_positions WHERE pipe_id = '${pipeId}'`)
+        await write('setPositions', { place, positions }, organizationId)
+        assert.deepEqual(await listPositions(reader, pipeId), positions)
+        const delivery = { id: 'token', number: 1, ranges: [{ partition: key, from: key, next: key }] }
+        await write('beginDelivery', { place, delivery }, organizationId)
+        assert.deepEqual((await listDeliveries(reader, pipeId))[0]!.ranges, delivery.ranges)
+        const figures = { place, done: [], behind: ['token'], positions: [], figures: noFigures, now: at(0) }
+        await write('finishDeliveries', figures, organizationId)
+      }
+      const poison = `a/\0b\ud800 ${'x'.repeat(5_000)}`
+      const clean = `a/\ufffdb\ufffd ${'x'.repeat(994)}`
+      const kept = { doing: poison, delivery: { delivery: 'at_least_once', reason: poison } }
+      assert.equal(await tell(place, 'degraded', { ...kept, reason: poison }), true)
+      assert.equal(await reasonOf(), clean)
+      const shown = async () =>
+        Object.values(
+          (
+            await app().query<object>(
+              `SELECT doing, delivery_reason, last_error FROM pipe_workers
+               JOIN pipe_figures ON pipe_figures.pipe_id = pipe_workers.pipe_id
+               WHERE pipe_workers.pipe_id = '${pipeId}'`,
+            )
+          )[0]!,
+        )
+      assert.deepEqual(await shown(), [clean, clean, clean])
+      await write('keepDoing', { pipeId, slot: 0, epoch: place.epoch, doing: 'b\0', lag: null }, 'runner')
+      assert.equal((await shown())[0], 'b\ufffd')
+      const failure = { organizationId, pipeId, state: 'Failed' as const, reason: `c${poison}`, now: at(0) }
+      assert.equal(await write('failPipe', failure, organizationId), true)
+      assert.equal(await reasonOf(), `c${clean}`.slice(0, 1_000))
     })
 
     it('is counted once, also when it is sent again, and by the minute', async () => {
@@ -392,28 +431,36 @@ describe('the state of a pipe with workers', () => {
     state,
     reason: null,
     pipeVersion: 3,
-    isLive: state !== 'completed',
+    isHeld: true,
     ...more,
   })
   const settled = (state: Parameters<typeof settledState>[0]['state'], ...workers: WorkerOfPipe[]) =>
-    settledState({ state, version: 3, slots: 2 }, workers)?.state
+    settledState({ state, version: 3, slots: 2, replayRequestedAt: null }, workers)?.state
 
   it('stays as it is while some of them are missing or begin', () => {
     assert.equal(settled('Provisioning', worker(0, 'running')), undefined)
     assert.equal(settled('Running', worker(0, 'running'), worker(1, 'starting')), undefined)
-    assert.equal(settled('Degraded', worker(0, 'running'), worker(1, 'running', { isLive: false })), undefined)
+    assert.equal(settled('Degraded', worker(0, 'running'), worker(1, 'running', { isHeld: false })), undefined)
   })
 
   it('tells of trouble before it tells of a change', () => {
     assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'running')), 'Modifying')
     assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'degraded')), 'Degraded')
-    assert.equal(settled('Running', worker(0, 'degraded', { isLive: false }), worker(1, 'running')), undefined)
+    assert.equal(settled('Running', worker(0, 'degraded', { isHeld: false }), worker(1, 'running')), undefined)
   })
 
   it('is not Completed by workers of an earlier version or of another number of slots', () => {
     assert.equal(settled('Running', worker(0, 'completed'), worker(1, 'completed')), 'Completed')
     assert.equal(settled('Running', worker(0, 'completed', { pipeVersion: 2 }), worker(1, 'completed')), undefined)
     assert.equal(settled('Running', worker(0, 'completed', { slots: 1 }), worker(1, 'completed')), undefined)
+  })
+
+  it('is not Completed while the first slot is to try refused rows again, and is held', () => {
+    const pipe = { state: 'Running' as const, version: 3, slots: 2, replayRequestedAt: at(0) }
+    const state = (...workers: WorkerOfPipe[]) => settledState(pipe, workers)?.state
+    const other = worker(1, 'completed')
+    assert.equal(state(worker(0, 'completed'), other), 'Running')
+    assert.equal(state(worker(0, 'completed', { isHeld: false }), other), 'Completed')
   })
 
   it('is never changed when no worker is to work', () => {
@@ -423,7 +470,7 @@ describe('the state of a pipe with workers', () => {
   })
 
   it('does not wait for those that have completed, or that are gone', () => {
-    assert.equal(settled('Stopping', worker(0, 'completed'), worker(1, 'running', { isLive: false })), 'Stopped')
+    assert.equal(settled('Stopping', worker(0, 'completed'), worker(1, 'running', { isHeld: false })), 'Stopped')
     assert.equal(settled('Pausing'), 'Paused')
     assert.equal(settled('Stopping', worker(0, 'starting')), undefined)
   })

@@ -4,6 +4,7 @@ import { type Sql, statement } from '../database/sql.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
 import type { FigureChanges } from '../runner/worker.ts'
+import { fromKept, tellable, toKept } from './texts.ts'
 
 /** The place of one worker. Another claim of the same slot has another epoch. */
 export type WorkerPlace = { organizationId: string; pipeId: string; slot: number; epoch: number }
@@ -122,9 +123,9 @@ export async function lockPlace(sql: Sql, place: WorkerPlace): Promise<{ slots: 
 
 export async function listPositions(sql: Sql, pipeId: string): Promise<StoredPosition[]> {
   return (await sql.all(listPositionsStatement, { pipeId })).map(({ partition, position, within, offset_bytes }) => ({
-    partition,
-    position,
-    ...(within === null ? {} : { within }),
+    partition: fromKept(partition),
+    position: fromKept(position),
+    ...(within === null ? {} : { within: fromKept(within) }),
     ...(offset_bytes === null ? {} : { offsetBytes: offset_bytes }),
   }))
 }
@@ -209,8 +210,15 @@ export async function finishDeliveries(sql: Sql, change: DeliveriesToFinish): Pr
 
 async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPosition[]): Promise<void> {
   const { pipeId, epoch } = place
-  for (const { partition, position, within = null, offsetBytes = null } of positions) {
-    await sql.run(setPositionStatement, { pipeId, partition, position, within, offsetBytes, epoch })
+  for (const { partition, position, within, offsetBytes = null } of positions) {
+    await sql.run(setPositionStatement, {
+      pipeId,
+      partition: toKept(partition),
+      position: toKept(position),
+      within: within === undefined ? null : toKept(within),
+      offsetBytes,
+      epoch,
+    })
   }
 }
 
@@ -224,7 +232,7 @@ async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now:
 
 /** Call with the organization locked. */
 export async function setLastError(sql: Sql, error: { pipeId: string; reason: string; now: string }): Promise<void> {
-  await sql.run(setErrorStatement, error)
+  await sql.run(setErrorStatement, { ...error, reason: tellable(error.reason) })
 }
 
 /** Call with the organization locked. */
@@ -232,7 +240,8 @@ export async function setDelivery(
   sql: Sql,
   delivery: { pipeId: string; delivery: string; reason: string | null },
 ): Promise<void> {
-  await sql.run(setDeliveryStatement, delivery)
+  const { reason } = delivery
+  await sql.run(setDeliveryStatement, { ...delivery, reason: reason === null ? null : tellable(reason) })
 }
 
 /** What nobody is shown any more, a thousand minutes at most; returns how many. */

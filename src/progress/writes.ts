@@ -16,6 +16,7 @@ export const progressWrites = {
   finishDeliveries: withSql(progress.finishDeliveries),
   claimWorkers: withSql(workers.claimWorkers),
   reportRunner: withSql(runners.reportRunner),
+  keepDoing: withSql(runners.keepDoing),
   tellWorker: withSql(workers.tellWorker),
   settlePipe: withSql(workers.settlePipe),
   releaseWorkers: withSql(workers.releaseWorkers),

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { lineRows } from '../../test/runner-world/line-rows.ts'
 import { LineEngine } from '../../test/runner-world/line-sink.ts'
 import { findRefused, keepRefused, type TryOut } from './bad-rows.ts'
+import type { RefusedRow } from './delivery.ts'
 import type { Rows } from './rows.ts'
 
 async function textOf(rows: Rows): Promise<string> {
@@ -21,6 +22,12 @@ function countingTryOut(): { tryOut: TryOut; tries: () => number } {
   return { tryOut, tries: () => tries }
 }
 
+async function findAll(rows: Rows, known: RefusedRow[], tryOut: TryOut): Promise<RefusedRow[]> {
+  const refused: RefusedRow[] = []
+  for await (const found of findRefused(rows, known, tryOut)) refused.push(...found)
+  return refused.toSorted((one, other) => one.index - other.index)
+}
+
 const linesWith = (count: number, isBad: (index: number) => boolean) =>
   Array.from({ length: count }, (_, index) => ({
     partition: 'p',
@@ -35,7 +42,7 @@ describe('bad rows', () => {
         async (kinds) => {
           const lines = linesWith(kinds.length, (index) => kinds[index] !== 'good')
           const known = kinds.flatMap((kind, index) => (kind === 'known' ? [{ index, reason: 'known' }] : []))
-          const found = await findRefused(lineRows(lines), known, countingTryOut().tryOut)
+          const found = await findAll(lineRows(lines), known, countingTryOut().tryOut)
           const expected = kinds.flatMap((kind, index) => (kind === 'bad' ? [{ index, reason: `BAD ${index}` }] : []))
           assert.deepEqual(found, expected)
         },
@@ -45,16 +52,33 @@ describe('bad rows', () => {
 
   it('needs few tries for few bad rows', async () => {
     const { tryOut, tries } = countingTryOut()
-    const found = await findRefused(lineRows(linesWith(20_000, (index) => index === 11_234)), [], tryOut)
+    const found = await findAll(lineRows(linesWith(20_000, (index) => index === 11_234)), [], tryOut)
     assert.deepEqual(found, [{ index: 11_234, reason: 'BAD 11234' }])
     assert.ok(tries() <= 32, `${tries()} tries`)
   })
 
   it('needs no more than two tries for each row when all are bad', async () => {
     const { tryOut, tries } = countingTryOut()
-    const found = await findRefused(lineRows(linesWith(2_000, () => true)), [], tryOut)
+    const found = await findAll(lineRows(linesWith(2_000, () => true)), [], tryOut)
     assert.equal(found.length, 2_000)
     assert.ok(tries() <= 4_000, `${tries()} tries`)
+  })
+
+  it('finds rows all along, and goes on from what was found when it was broken off', async () => {
+    const rows = lineRows(linesWith(2_000, (index) => index % 10 !== 0))
+    const broken: RefusedRow[] = []
+    const first = countingTryOut()
+    for await (const found of findRefused(rows, [], first.tryOut)) {
+      broken.push(...found)
+      if (first.tries() >= 200) break
+    }
+    assert.ok(broken.length >= 50, `${broken.length} rows after ${first.tries()} tries`)
+    const second = countingTryOut()
+    const others = await findAll(rows, broken, second.tryOut)
+    assert.equal(new Set([...broken, ...others].map(({ index }) => index)).size, 1_800)
+    const whole = countingTryOut()
+    await findAll(rows, [], whole.tryOut)
+    assert.ok(second.tries() < whole.tries() - 100, `${second.tries()} tries of ${whole.tries()}`)
   })
 
   it('keeps what cannot be divided as one entry without its bytes', async () => {
@@ -62,7 +86,7 @@ describe('bad rows', () => {
       linesWith(3, (index) => index === 1),
       { isDivisible: false },
     )
-    const refused = await findRefused(rows, [], countingTryOut().tryOut)
+    const refused = await findAll(rows, [], countingTryOut().tryOut)
     assert.deepEqual(refused, [{ index: 0, reason: 'BAD 1' }])
     const engine = new LineEngine()
     const sink = engine.sink((_name, effect) => effect())

@@ -14,24 +14,36 @@ const manyRefused = 1_000
 const longestReasonOfMany = 80
 
 /**
- * Those of `rows` that are refused, beside the `known` ones; empty when the engine takes the others together. A row that is
- * alone with its fault takes about two tries for each halving of the batch.
+ * Those of `rows` that are refused, beside the `known` ones, a few at a time as they are found; none when the engine takes the
+ * others together. A row that is alone with its fault takes about two tries for each halving of the batch, and where all are
+ * refused each takes two: whoever breaks off and keeps what was found goes on from there.
  */
-export async function findRefused(rows: Rows, known: RefusedRow[], tryOut: TryOut): Promise<RefusedRow[]> {
+export async function* findRefused(
+  rows: Rows,
+  known: readonly RefusedRow[],
+  tryOut: TryOut,
+): AsyncGenerator<RefusedRow[]> {
   const knownIndexes = known.map(({ index }) => index).toSorted((one, other) => one - other)
-  const tryRange = ({ begin, end }: Range): Promise<string | undefined> => {
+  const tryRange = async ({ begin, end }: Range): Promise<string | undefined> => {
     const within = knownIndexes.slice(firstFrom(knownIndexes, begin), firstFrom(knownIndexes, end))
-    if (within.length === end - begin) return Promise.resolve(undefined)
+    if (within.length === end - begin) return undefined
     const part = begin === 0 && end === rows.count ? rows : rows.only(begin, end)
-    return tryOut(within.length === 0 ? part : part.without(new Set(within.map((index) => index - begin))))
+    const reason = await tryOut(
+      within.length === 0 ? part : part.without(new Set(within.map((index) => index - begin))),
+    )
+    return reason?.slice(0, longestReason)
   }
   const whole = { begin: 0, end: rows.count }
   const reason = await tryRange(whole)
-  if (reason === undefined) return []
-  if (!rows.isDivisible || rows.count === 1) return [{ index: 0, reason: reason.slice(0, longestReason) }]
-  const refused = await divide(whole, tryRange)
-  const longest = refused.length > manyRefused ? longestReasonOfMany : longestReason
-  return refused.map((row) => ({ index: row.index, reason: row.reason.slice(0, longest) }))
+  if (reason === undefined) return
+  if (!rows.isDivisible || rows.count === 1) yield [{ index: 0, reason }]
+  else yield* divide(whole, tryRange)
+}
+
+/** As they are recorded: less is said of each when there are many. */
+export function recordOf(refused: RefusedRow[]): RefusedRow[] {
+  if (refused.length <= manyRefused) return refused
+  return refused.map(({ index, reason }) => ({ index, reason: reason.slice(0, longestReasonOfMany) }))
 }
 
 interface Range {
@@ -39,35 +51,41 @@ interface Range {
   end: number
 }
 
-/** Halves all that is refused until single rows are left. */
-async function divide(whole: Range, tryRange: (range: Range) => Promise<string | undefined>): Promise<RefusedRow[]> {
-  const found: RefusedRow[] = []
-  let refused: Range[] = [whole]
-  while (refused.length > 0) {
-    const halves = await mapSome(refused, async ({ begin, end }) => {
-      const middle = (begin + end) >> 1
-      const [left, right] = [
-        { begin, end: middle },
-        { begin: middle, end },
-      ]
-      const ofLeft = await tryRange(left)
-      const isRightAlone = end - middle === 1
-      // What is wrong with both together is in the right one when the left one is taken: only the words for it are missing.
-      const isSurelyRight = ofLeft === undefined && !isRightAlone
-      const ofRight = isSurelyRight ? '' : await tryRange(right)
-      return [
-        { range: left, reason: ofLeft },
-        { range: right, reason: ofRight },
-      ]
-    })
-    refused = []
+type TryRange = (range: Range) => Promise<string | undefined>
+
+/** Halves what is refused until single rows are left; some of it to its end before the rest, so that rows are found all along. */
+async function* divide(whole: Range, tryRange: TryRange): AsyncGenerator<RefusedRow[]> {
+  const open: Range[] = [whole]
+  while (open.length > 0) {
+    const halves = await Promise.all(open.splice(-triesAtOnce).map((range) => tryHalves(range, tryRange)))
+    const found: RefusedRow[] = []
     for (const { range, reason } of halves.flat()) {
       if (reason === undefined) continue
       if (range.end - range.begin === 1) found.push({ index: range.begin, reason })
-      else refused.push(range)
+      else open.push(range)
     }
+    if (found.length > 0) yield found
   }
-  return found.toSorted((one, other) => one.index - other.index)
+}
+
+async function tryHalves(
+  { begin, end }: Range,
+  tryRange: TryRange,
+): Promise<{ range: Range; reason: string | undefined }[]> {
+  const middle = (begin + end) >> 1
+  const [left, right] = [
+    { begin, end: middle },
+    { begin: middle, end },
+  ]
+  const ofLeft = await tryRange(left)
+  const isRightAlone = end - middle === 1
+  // What is wrong with both together is in the right one when the left one is taken: only the words for it are missing.
+  const isSurelyRight = ofLeft === undefined && !isRightAlone
+  const ofRight = isSurelyRight ? '' : await tryRange(right)
+  return [
+    { range: left, reason: ofLeft },
+    { range: right, reason: ofRight },
+  ]
 }
 
 /** The place of the first number that is not below `least`. */
@@ -79,20 +97,6 @@ function firstFrom(sorted: number[], least: number): number {
     else high = middle
   }
   return low
-}
-
-/** Some at a time, in order. */
-async function mapSome<Item, Result>(items: Item[], map: (item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = []
-  let next = 0
-  const work = async (): Promise<void> => {
-    while (next < items.length) {
-      const index = next++
-      results[index] = await map(items[index]!)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(triesAtOnce, items.length) }, work))
-  return results
 }
 
 const mostKeptAtOnce = 1_000

@@ -2,7 +2,7 @@
 // others are sent: whoever repeats the delivery then sends the same rows.
 import { EngineError, type Insert, type InsertOutcome } from '../engine/engine.ts'
 import { makeBackOff, pause } from './back-off.ts'
-import { findRefused, keepRefused } from './bad-rows.ts'
+import { findRefused, keepRefused, recordOf, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import type { Rows } from './rows.ts'
@@ -23,15 +23,17 @@ export interface Pending {
 const attemptsInPlace = 4
 /** Rows that are refused only together cannot be told apart. */
 const mostSearches = 4
+/** Found rows are recorded in portions of at least so many, so that a search that is broken off is not begun anew. */
+const leastRecorded = 200
 
 export type Delivering = Pick<
   Session,
   'store' | 'sink' | 'signal' | 'stopping' | 'status' | 'settings' | 'times' | 'batchSize' | 'countRetry'
 >
 
-/** Resolves when the engine has all that it takes of it. */
-export async function deliver(session: Delivering, pending: Pending): Promise<FigureChanges> {
-  const { store, sink, signal, status, batchSize } = session
+/** Resolves when the engine has all that it takes of it; undefined when it was given up, unsent, because the worker is to stop. */
+export async function deliver(session: Delivering, pending: Pending): Promise<FigureChanges | undefined> {
+  const { store, sink, signal, stopping, status, batchSize } = session
   const { id, rows } = pending
   const sending = { isRepeat: pending.isRepeat }
   const insertOf = (sent: Rows): Insert => ({
@@ -43,9 +45,34 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
   })
   let refused: RefusedRow[] = []
   const refuse = async (found: readonly RefusedRow[]): Promise<void> => {
-    refused = joinRefused(refused, found)
+    refused = recordOf(joinRefused(refused, found))
     await store.refuse(id, refused)
     await keepRefused(sink, rows, { token: id, refused: found }, signal)
+  }
+
+  /** What is found is refused as the search goes on. Ends early when the worker is to stop. */
+  const search = async (among: Rows): Promise<void> => {
+    const tryOut: TryOut = async (part) => {
+      stopping.throwIfAborted()
+      return sink.tryOut(insertOf(part), stopping)
+    }
+    let found: RefusedRow[] = []
+    const told = `Looking for the rows that the engine refuses among ${countOf(among.count, 'row')}`
+    status.doing(told)
+    try {
+      for await (const some of findRefused(rows, refused, tryOut)) {
+        found.push(...some)
+        // Everything is recorded each time, so the portions grow.
+        if (found.length < Math.max(leastRecorded, refused.length / 4)) continue
+        await refuse(found)
+        found = []
+        status.doing(`${told}; ${countOf(refused.length, 'row')} found`)
+      }
+    } catch (error) {
+      const isBrokenOff = error === stopping.reason || error instanceof EngineError
+      if (!stopping.aborted || signal.aborted || !isBrokenOff) throw error
+    }
+    if (found.length > 0) await refuse(found)
   }
 
   const known = joinRefused(pending.badRows ?? [], rows.undecodable)
@@ -60,20 +87,11 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
       batchSize.note(rows.count, refused.length)
       return figuresOf(rows, refused.length, outcome)
     }
-    status.doing(`Looking for the rows that the engine refuses among ${countOf(rest.count, 'row')}`)
-    const found = searches < mostSearches ? await search(session, rows, refused, insertOf) : []
-    if (found.length === 0) throw refusedOnlyTogether()
-    await refuse(found)
+    const knownCount = refused.length
+    if (searches < mostSearches) await search(rest)
+    if (stopping.aborted) return undefined
+    if (refused.length === knownCount) throw refusedOnlyTogether()
   }
-}
-
-function search(
-  { sink, signal }: Delivering,
-  rows: Rows,
-  known: RefusedRow[],
-  insertOf: (rows: Rows) => Insert,
-): Promise<RefusedRow[]> {
-  return findRefused(rows, known, (part) => sink.tryOut(insertOf(part), signal))
 }
 
 const nothingSent = { rows: 0, sentBytes: 0 }

@@ -12,8 +12,8 @@ export interface Dispatch {
   lanes: Lanes
   /** Only when a lane is free. */
   start(id: string, ranges: DeliveryRange[], rows: Rows | undefined): void
-  /** What is under way when `work` ends, is awaited; what failed first is thrown. */
-  run<Result>(work: () => Promise<Result>): Promise<Result>
+  /** What is under way when `work` ends, is awaited; what failed first is thrown. `stopped` when a delivery was given up. */
+  run<Result>(work: () => Promise<Result>): Promise<Result | 'stopped'>
 }
 
 export interface DispatchParts {
@@ -26,6 +26,7 @@ export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, 
   const { store } = session
   const lanes = makeLanes(laneCount, () => session.end())
   const acknowledge = makeAcknowledge(reader)
+  let hasGivenUp = false
   const ledger = makeLedger({ store, firstNumber, moved: (positions) => acknowledge.later(positions) })
 
   return {
@@ -36,21 +37,26 @@ export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, 
       const begun = ledger.begin(entry)
       lanes.start(async () => {
         await begun
-        let figures = noFigures
-        if (sent) figures = await deliver(session, { id, rows: sent, isRepeat: false })
+        const figures = sent ? await deliver(session, { id, rows: sent, isRepeat: false }) : noFigures
+        if (!figures) {
+          hasGivenUp = true
+          return
+        }
         await ledger.finish(entry, addFigures(figures, { retries: session.takeRetries() }))
         session.well()
       })
     },
-    async run(work) {
+    async run<Result>(work: () => Promise<Result>) {
+      let result: Result
       try {
-        return await work()
+        result = await work()
       } finally {
         await lanes.settled()
         await acknowledge.settled()
         // Why a lane failed says more than that reading was broken off because of it.
         lanes.check()
       }
+      return hasGivenUp ? 'stopped' : result
     },
   }
 }

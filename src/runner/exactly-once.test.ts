@@ -49,6 +49,18 @@ function objectWorld(faults: Faults, concurrency = 0): RunnerWorld {
   return makeRunnerWorld(options)
 }
 
+/** Read while they are sent, as Parquet is. */
+const wholeObjects = { 'a/1': 'one\nsame\n', 'a/2': 'same\n', 'a/3': '', 'b/1': 'the last\n' }
+
+function wholeObjectWorld(faults: Faults): RunnerWorld {
+  return makeRunnerWorld({
+    kind: 'objectStorage',
+    faults,
+    options: { batchSize, encoders: lineEncoders({ pieceBytes: [10], isDivisible: false }) },
+    makeSource: (pass) => lineObjects(wholeObjects, pass),
+  })
+}
+
 const isGood = (line: string): boolean => !/BAD|UNREADABLE/.test(line)
 
 function assertExactlyOnce({ engine, store }: RunnerWorld, lines: string[], context: string): void {
@@ -63,7 +75,9 @@ function linesOfStream({ store }: RunnerWorld): string[] {
   return [...partitions.a, ...partitions.b, ...partitions.c.slice(begun)]
 }
 
-const linesOfObjects = Object.values(objects).flatMap((text) => text.split('\n').slice(0, -1))
+const linesIn = (texts: Record<string, string>): string[] =>
+  Object.values(texts).flatMap((text) => text.split('\n').slice(0, -1))
+const linesOfObjects = linesIn(objects)
 
 interface Case {
   name: string
@@ -76,6 +90,7 @@ const cases: Case[] = [
   { name: 'a stream with three inserts at once', make: (faults) => streamWorld(faults, 3), lines: linesOfStream },
   { name: 'objects', make: (faults) => objectWorld(faults), lines: () => linesOfObjects },
   { name: 'objects with three inserts at once', make: (faults) => objectWorld(faults, 3), lines: () => linesOfObjects },
+  { name: 'objects that are one piece', make: wholeObjectWorld, lines: () => linesIn(wholeObjects) },
 ]
 
 /** Gives how many calls there were. */

@@ -3,6 +3,7 @@
 import { EngineError } from '../engine/engine.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { NotConnected, ProbeFailure } from '../sources/source.ts'
+import { shownText } from './status.ts'
 import { PlaceLost } from './worker.ts'
 
 /** Our own database did not do what it was asked to, or nobody knows whether it did. */
@@ -31,6 +32,11 @@ export type Trouble =
 
 /** Undefined for an error that nobody expected: a defect of ours. */
 export function judge(error: unknown, pipe: StoredPipe): Trouble | undefined {
+  const trouble = troubleOf(error, pipe)
+  return trouble && 'reason' in trouble ? { ...trouble, reason: shownText(trouble.reason) } : trouble
+}
+
+function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
   if (error instanceof PlaceLost) return { kind: 'lost' }
   if (error instanceof CannotGoOn) return { kind: 'hopeless', reason: error.reason }
   if (error instanceof ProbeFailure) return { kind: 'user', reason: `${error.reason}; ${error.remedy}` }

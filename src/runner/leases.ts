@@ -1,4 +1,4 @@
-// The leases of a runner: all are renewed by one write, long before they are over. A runner that could not renew them for a
+// The leases of a runner: all are renewed by one write, long before they are over; nothing that a pipe may bring is in it. A runner that could not renew them for a
 // while, by the clock that nobody sets, leaves its places before another may take them.
 import type { WorkerPlace } from '../progress/store.ts'
 import type { HeldPlace, Places } from './places.ts'
@@ -9,8 +9,6 @@ export interface LeaseTimes {
   renewEveryMs: number
   /** So long without a renewal, and the places are left. Less than a lease. */
   giveUpMs: number
-  /** How often what workers do is kept. */
-  doingEveryMs: number
 }
 
 export interface LeasesParts {
@@ -50,7 +48,7 @@ export class Leases {
     return { now: new Date(nowMs).toISOString(), expiresAt }
   }
 
-  /** When it is due: renews, keeps what workers do, and leaves the places that are another's. */
+  /** When it is due: renews, and leaves the places that are another's. */
   renew(): Promise<void> {
     this.#renewing ??= this.#renewWhenDue().finally(() => {
       this.#renewing = undefined
@@ -61,24 +59,13 @@ export class Leases {
   async #renewWhenDue(): Promise<void> {
     const { runnerId, database, places, isAlone, times } = this.#parts
     const begunMs = performance.now()
-    const sinceMs = begunMs - this.#renewedMs
+    if (this.#hasReported && begunMs - this.#renewedMs < times.renewEveryMs) return
     const all = places.all
-    const changed = all.filter(hasOtherDoing)
-    const isDue = sinceMs >= times.renewEveryMs || (changed.length > 0 && sinceMs >= times.doingEveryMs)
-    if (this.#hasReported && !isDue) return
     if (!this.#hasReported && isAlone) await database.write('endOtherRunners', runnerId, 'runner')
-    const doings = changed.map(({ place }) => {
-      const { pipeId, slot, epoch } = place.place
-      const { doing, lag } = place.status
-      return { pipeId, slot, epoch, doing, lag }
-    })
-    const report = { runnerId, startedAt: this.#startedAt, ...this.expiry(), doings }
+    const report = { runnerId, startedAt: this.#startedAt, ...this.expiry() }
     const inDatabase = await database.write('reportRunner', report, 'runner')
     this.#hasReported = true
     this.#renewedMs = begunMs
-    for (const [index, held] of changed.entries()) {
-      if (held.told) held.told = { ...held.told, doing: doings[index]!.doing, lag: doings[index]!.lag }
-    }
     await this.#compare(all, inDatabase)
   }
 
@@ -102,9 +89,4 @@ export class Leases {
     )
     for (const place of unknown) await places.release(place)
   }
-}
-
-function hasOtherDoing({ place, told }: HeldPlace): boolean {
-  const { doing, lag } = place.status
-  return !told || told.doing !== doing || told.lag !== lag
 }

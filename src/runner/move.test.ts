@@ -7,7 +7,7 @@ import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
 import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
-import { ProbeFailure } from '../sources/source.ts'
+import { ProbeFailure, type SourceReader } from '../sources/source.ts'
 
 const batchSize = { rows: 2, bytes: 1_000, note: () => undefined }
 const encoders = lineEncoders({ pieceBytes: [10] })
@@ -26,6 +26,38 @@ function worldOf(more: Partial<WorldOptions> & { isEndless?: boolean } = {}): Ru
 async function until(isSo: () => boolean): Promise<void> {
   for (let round = 0; round < 500 && !isSo(); round++) await wait(5)
   assert.ok(isSo(), 'it did not come to pass')
+}
+
+const unreadableReason = 'S3 does not let this user read the object; grant s3:GetObject'
+
+/** Objects can be listed, and none of them can be opened. */
+function unreadableWorld(state: NonNullable<WorldOptions['state']>): { world: RunnerWorld; opens(): number } {
+  const [reason = '', remedy = ''] = unreadableReason.split('; ')
+  let opens = 0
+  const open = async (): Promise<never> => {
+    opens++
+    throw new ProbeFailure({ step: 'read', code: 'permission_missing', reason, remedy })
+  }
+  const makeSource: WorldOptions['makeSource'] = (pass) => {
+    const source = lineObjects({ one: 'line\n' }, pass)
+    return {
+      ...source,
+      async open(...given) {
+        const reader = await source.open(...given)
+        const read: SourceReader['read'] = async (limits) =>
+          (await reader.read(limits)).map((batch) => ({
+            ...batch,
+            ...(batch.object ? { object: { ...batch.object, open } } : {}),
+          }))
+        return { ...reader, read }
+      },
+    }
+  }
+  const times = { backOff: { firstMs: 20, longestMs: 200 }, patienceMs: 300 }
+  return {
+    world: worldOf({ kind: 'objectStorage', state, makeSource, options: { batchSize, encoders, times } }),
+    opens: () => opens,
+  }
 }
 
 const wrongPassword = new EngineError('user', 'the engine at db.example.com:8123 refuses the password', 'Code: 516')
@@ -50,14 +82,47 @@ describe('a worker', () => {
       remedy: 'check the credentials',
     })
     const world = worldOf({
+      state: 'Provisioning',
       makeSource: () => ({ probe: async () => ({ samples: [] }), open: () => Promise.reject(failure) }),
     })
     const reason = 'Kafka at kafka.example.com:9092 refuses the password; check the credentials'
     assert.deepEqual(await world.newWorker().run(), { end: 'failed', reason })
   })
 
+  it('has not run before the engine has taken something', async () => {
+    const world = worldOf({ state: 'Provisioning' })
+    world.engine.refusal = wrongPassword
+    assert.deepEqual(await world.newWorker().run(), { end: 'failed', reason: wrongPassword.message })
+    assert.equal(world.engine.inserts.length, 1)
+    assert.ok(world.statuses.every(({ state }) => state === 'starting'))
+  })
+
+  it('is given time when the pipe was running before it was made', async () => {
+    for (const state of ['Running', 'Modifying', 'Degraded'] as const) {
+      const world = worldOf({ state, isEndless: false })
+      world.engine.refusal = wrongPassword
+      const running = world.newWorker().run()
+      await until(() => world.engine.inserts.length > 1)
+      world.engine.refusal = undefined
+      assert.deepEqual(await running, { end: 'completed' })
+    }
+  })
+
+  it('fails at once when a file that is listed cannot be loaded and it has never run', async () => {
+    const { world, opens } = unreadableWorld('Provisioning')
+    assert.deepEqual(await world.runToEnd(), { end: 'failed', reason: unreadableReason })
+    assert.equal(opens(), 1)
+  })
+
+  it('waits longer and longer, and fails in the end, when a file that is listed cannot be loaded', async () => {
+    const { world, opens } = unreadableWorld('Running')
+    assert.deepEqual(await world.runToEnd(), { end: 'failed', reason: unreadableReason })
+    assert.ok(opens() > 1 && opens() < 30, `${opens()} attempts`)
+    assert.ok(world.statuses.every(({ state }) => state !== 'running'))
+  })
+
   it('is degraded for a while before it fails when it was running', async () => {
-    const world = worldOf()
+    const world = worldOf({ state: 'Provisioning' })
     const running = world.newWorker().run()
     await until(() => world.engine.lines.length === lines.length)
     world.engine.refusal = wrongPassword

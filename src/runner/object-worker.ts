@@ -8,7 +8,7 @@ import type { ObjectEncoder } from './encoding/encoder.ts'
 import { CannotGoOn } from './judge.ts'
 import { type Unfinished, unfinishedObjects } from './object-layout.ts'
 import { makeObjectLoader } from './object-loader.ts'
-import { recover } from './recover.ts'
+import { type Rebuild, recover } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 import { countOf, timeOf } from './status.ts'
@@ -23,7 +23,7 @@ export async function moveObjects(session: Session): Promise<'stopped' | 'comple
   const share = { index: slot, count: slots }
   const left = await recover(
     session,
-    (delivery) => rebuild(session, encoder, delivery),
+    (delivery, use) => rebuild(session, encoder, delivery, use),
     (positions) => finishObjects(session, encoder, share, positions),
   )
   if (!left) return 'stopped'
@@ -55,9 +55,11 @@ async function readOn(
     // What waits to be joined does not wait for files that are yet to come.
     const waitMs = loader.isEmpty ? pollMs : 0
     const batches = await reader.read({ ...readLimits, waitMs, signal: stopping })
-    if (dispatch.lanes.busyCount === 0) session.well()
+    dispatch.lanes.check()
     if (batches.length === 0) {
       await loader.flush()
+      // That files can be listed does not say that they can be loaded.
+      if (dispatch.lanes.busyCount === 0) session.well()
       status.doing(`Waiting for new files; the next look is in ${timeOf(pollMs)}`)
     }
     const lag = reader.lag()
@@ -143,8 +145,13 @@ function objectReplaced(): CannotGoOn {
   )
 }
 
-/** The same objects, or the same piece of one, again. */
-async function rebuild(session: Session, encoder: ObjectEncoder, delivery: StoredDelivery): Promise<Rows> {
+/** The same objects, or the same piece of one, again. What is one piece is read while it is sent: the reader stays open until then. */
+async function rebuild(
+  session: Session,
+  encoder: ObjectEncoder,
+  delivery: StoredDelivery,
+  use: Parameters<Rebuild>[1],
+): ReturnType<Rebuild> {
   const { signal, stopping, turn } = session
   const [first, last] = [delivery.ranges[0], delivery.ranges.at(-1)]
   if (!first || !last) throw new Error('a delivery has no ranges')
@@ -162,6 +169,6 @@ async function rebuild(session: Session, encoder: ObjectEncoder, delivery: Store
     const filled = parts.filter(({ count }) => count > 0)
     const rows = filled.length > 1 ? encoder.join(filled) : (filled[0] ?? parts[0])
     if (!rows) throw objectReplaced()
-    return rows
+    return use(rows)
   })
 }

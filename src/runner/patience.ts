@@ -10,13 +10,14 @@ import type { WorkerEnd } from './worker.ts'
 export interface Patience {
   /** Rows have become durable, or the source answers and nothing is under way. */
   well(): void
-  /** How the worker ends because of the error, or how long it waits. Throws what nobody expected. */
+  /** How the worker ends because of the error, or how long it waits. Throws what nobody expected, and logs it when it is stopping. */
   after(error: unknown, isStopping: boolean): WorkerEnd | { waitMs: number; reason: string }
 }
 
 export function makePatience(pipe: StoredPipe, times: Pick<WorkerTimes, 'backOff' | 'patienceMs'>, log: Log): Patience {
   const backOff = makeBackOff(times.backOff)
-  let hasRun = false
+  // It may have been another process in which it ran.
+  let hasRun = pipe.state === 'Running' || pipe.state === 'Modifying' || pipe.state === 'Degraded'
   let helplessSinceMs: number | undefined
 
   const isOver = (): boolean => {
@@ -34,7 +35,14 @@ export function makePatience(pipe: StoredPipe, times: Pick<WorkerTimes, 'backOff
       const trouble = judge(error, pipe)
       if (trouble?.kind === 'lost') return { end: 'lost' }
       // What was not finished is recorded, and found by the next one.
-      if (isStopping) return { end: 'stopped' }
+      if (isStopping) {
+        if (!trouble && !isAbort(error)) {
+          const { id: pipeId, organizationId } = pipe
+          const fields = { organizationId, pipeId, error: describeError(error) }
+          log.error('a worker of a pipe ended with an unexpected error while it was being stopped', fields)
+        }
+        return { end: 'stopped' }
+      }
       if (!trouble) throw error
       const { kind, reason } = trouble
       if (error instanceof StoreFailure) {
@@ -44,4 +52,8 @@ export function makePatience(pipe: StoredPipe, times: Pick<WorkerTimes, 'backOff
       return isEnd ? { end: 'failed', reason } : { waitMs: backOff.nextMs(), reason }
     },
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError'
 }

@@ -52,7 +52,7 @@ const maxCrashes = 5
 const longLifeMs = 60_000
 
 const secretsUnreadable = 'the stored secrets cannot be opened; set the credentials anew'
-const internalTrouble = 'Penstock failed in a way that it does not know; its log has more'
+export const internalTrouble = 'Penstock failed in a way that it does not know; its log has more'
 
 const starting: WorkerStatus = { state: 'starting', doing: 'Starting' }
 
@@ -69,10 +69,13 @@ export class Place {
   #worker: Worker | undefined
   #replacement: { worker: Worker; configuration: Configuration } | undefined
   #changing: Promise<void> | undefined
+  /** Nobody else knows of it until it is the replacement. */
+  #preparing: Worker | undefined
   #wakeChange = new AbortController()
   #status: WorkerStatus = starting
   #override: Override | undefined
-  #delivery: Delivery | undefined
+  /** As the workers of these configurations have found it. */
+  readonly #deliveries = new WeakMap<Configuration, Delivery>()
 
   constructor(parts: PlaceParts) {
     this.#parts = parts
@@ -96,6 +99,7 @@ export class Place {
 
   get status(): PlaceStatus {
     const { state, reason, doing, lag } = this.#status
+    const delivery = this.#deliveries.get(this.#working)
     return {
       // Of what it does as of what it was changed to without an effect on its work, such as a name.
       pipeVersion: this.#isInEffect ? this.#wanted.pipe.version : this.#working.pipe.version,
@@ -103,7 +107,7 @@ export class Place {
       reason: this.#override ? this.#override.reason : state === 'degraded' ? (reason ?? null) : null,
       doing,
       lag: lag ?? null,
-      ...(this.#delivery ? { delivery: this.#delivery } : {}),
+      ...(delivery ? { delivery } : {}),
     }
   }
 
@@ -114,8 +118,7 @@ export class Place {
   /** Resolves when nobody works here any more. */
   async run(): Promise<PlaceEnd> {
     const end = await this.#workOn()
-    this.#ending.abort()
-    this.#wakeChange.abort()
+    this.#endChange()
     this.#replacement?.worker.abort()
     await this.#changing
     if (this.#isAborted) return { end: 'lost' }
@@ -137,17 +140,22 @@ export class Place {
   stop({ isForChange = false } = {}): void {
     if (this.isEnding) return
     if (isForChange) this.#setOverride({ state: 'modifying', reason: null })
-    this.#ending.abort()
-    this.#wakeChange.abort()
+    this.#endChange()
     this.#worker?.stop()
   }
 
   /** Ends at once, whatever is under way. */
   abort(): void {
     this.#isAborted = true
+    this.#endChange()
+    this.#worker?.abort()
+  }
+
+  /** From here on nothing is changed any more. */
+  #endChange(): void {
     this.#ending.abort()
     this.#wakeChange.abort()
-    this.#worker?.abort()
+    this.#preparing?.abort()
   }
 
   async #workOn(): Promise<PlaceEnd> {
@@ -207,7 +215,7 @@ export class Place {
         if (configuration === this.#working && !this.isEnding) this.#heard(status)
       },
       tellDelivery: (delivery) => {
-        this.#delivery = delivery
+        this.#deliveries.set(configuration, delivery)
         this.#parts.changed()
       },
     })
@@ -256,14 +264,19 @@ export class Place {
     let worker: Worker | undefined
     try {
       worker = await this.#make(configuration)
+      if (this.isEnding) return worker
+      this.#preparing = worker
       await worker.prepare()
       return worker
     } catch (error) {
       worker?.abort()
+      if (this.isEnding) return undefined
       if (configuration.digest === this.#wanted.digest && !this.#isInEffect) {
         this.#setOverride({ state: 'degraded', reason: `the change is not in effect: ${this.#explain(error)}` })
       }
       return undefined
+    } finally {
+      this.#preparing = undefined
     }
   }
 

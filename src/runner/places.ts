@@ -15,12 +15,19 @@ export interface HeldPlace {
   /** As it is in the database. */
   told: PlaceStatus | undefined
   telling: Promise<void> | undefined
+  keptDoing: Pick<PlaceStatus, 'doing' | 'lag'> | undefined
+  /** Nothing more is begun here. */
+  isLeaving: boolean
 }
 
 export interface PlacesParts {
   write: RunnerDatabase['write']
   log: Log
   retryEveryMs: number
+  /** How often what workers do is kept. */
+  doingEveryMs: number
+  /** Ends what is done in a place beside its worker; resolves when that has ended. */
+  endBeside(place: WorkerPlace): Promise<void>
   /** A place was left: there may be something to do. */
   left(): void
 }
@@ -34,6 +41,8 @@ export class Places {
   readonly claiming = new Set<string>()
   #isClosing = false
   #isInTrouble = false
+  #doingsKeptMs = -Infinity
+  #isKeepingDoings = false
 
   constructor(parts: PlacesParts) {
     this.#parts = parts
@@ -62,6 +71,8 @@ export class Places {
       ended: Promise.resolve(),
       told: undefined,
       telling: undefined,
+      keptDoing: undefined,
+      isLeaving: false,
     }
     const before = this.find(place.place)
     if (before) this.lose(before)
@@ -75,8 +86,12 @@ export class Places {
 
   /** Ends the work at a boundary. A place where all is done has nobody to stop. */
   end(held: HeldPlace, options: { isForChange?: boolean } = {}): void {
-    if (held.place.hasCompleted) void this.release(held.place.place).then(() => this.#forget(held))
-    else held.place.stop(options)
+    if (held.place.hasCompleted) {
+      if (!held.isLeaving) void this.#giveBack(held)
+      return
+    }
+    void this.#endBeside(held)
+    held.place.stop(options)
   }
 
   /** Ends all work, at a boundary where workers come to one in time. Resolves when the places are given back, or nearly so. */
@@ -92,6 +107,7 @@ export class Places {
 
   /** It is another's, or may soon be: nothing more is done or written there. */
   lose(held: HeldPlace): void {
+    void this.#endBeside(held)
     held.place.abort()
     this.#forget(held)
   }
@@ -108,6 +124,24 @@ export class Places {
     held.telling = this.attempt(() => this.#tellAll(held), held.place.place).then(() => {
       held.telling = undefined
     })
+  }
+
+  /** When it is due: keeps what workers do. What cannot be kept of one is tried again, and harms no other. */
+  async keepDoings(): Promise<void> {
+    const nowMs = performance.now()
+    if (this.#isKeepingDoings || nowMs - this.#doingsKeptMs < this.#parts.doingEveryMs) return
+    this.#isKeepingDoings = true
+    this.#doingsKeptMs = nowMs
+    await Promise.all(this.all.filter(hasOtherDoing).map((held) => this.#keepDoing(held)))
+    this.#isKeepingDoings = false
+  }
+
+  async #keepDoing(held: HeldPlace): Promise<void> {
+    const { organizationId, pipeId, slot, epoch } = held.place.place
+    const { doing, lag } = held.place.status
+    const kept = { pipeId, slot, epoch, doing, lag }
+    const keep = () => this.#parts.write('keepDoing', kept, organizationId)
+    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag }
   }
 
   /** One pipe in trouble must not hold up the others. */
@@ -129,20 +163,35 @@ export class Places {
     while (this.has(held) && hasOtherState(held)) {
       const status = held.place.status
       const { delivery, ...rest } = status
-      const reason = delivery && 'reason' in delivery ? delivery.reason : null
       const told = {
         place,
         ...rest,
-        ...(delivery ? { delivery: { delivery: delivery.delivery, reason } } : {}),
+        ...(delivery ? { delivery: { delivery: delivery.delivery, reason: reasonOf(delivery) } } : {}),
         now: new Date().toISOString(),
       }
       if (!(await this.#parts.write('tellWorker', told, place.organizationId))) return this.lose(held)
       held.told = status
+      held.keptDoing = status
     }
   }
 
+  async #giveBack(held: HeldPlace): Promise<void> {
+    await this.#endBeside(held)
+    await this.release(held.place.place)
+    this.#forget(held)
+  }
+
+  #endBeside(held: HeldPlace): Promise<void> {
+    held.isLeaving = true
+    return this.#parts.endBeside(held.place.place)
+  }
+
   async #leave(held: HeldPlace, end: PlaceEnd): Promise<void> {
-    if (end.end === 'completed') return this.tell(held)
+    if (end.end === 'completed') {
+      held.isLeaving = false
+      return this.tell(held)
+    }
+    await this.#endBeside(held)
     if (end.end === 'failed') await this.#fail(held, end)
     else if (end.end === 'stopped' || this.#isClosing) await this.release(held.place.place)
     this.#forget(held)
@@ -176,8 +225,18 @@ function hasOtherState({ place, told }: HeldPlace): boolean {
     told.state !== state ||
     told.reason !== reason ||
     told.pipeVersion !== pipeVersion ||
-    told.delivery?.delivery !== delivery?.delivery
+    told.delivery?.delivery !== delivery?.delivery ||
+    reasonOf(told.delivery) !== reasonOf(delivery)
   )
+}
+
+function reasonOf(delivery: PlaceStatus['delivery']): string | null {
+  return delivery && 'reason' in delivery ? delivery.reason : null
+}
+
+function hasOtherDoing({ place, keptDoing }: HeldPlace): boolean {
+  const { doing, lag } = place.status
+  return keptDoing?.doing !== doing || keptDoing.lag !== lag
 }
 
 /** Whether it came to its end in time. */

@@ -90,5 +90,9 @@ describe('the plan of a runner', () => {
     assert.deepEqual(plan({ pipes: [complete], workers }).settle, [complete])
     assert.deepEqual(plan({ pipes: [complete], workers }).claim, [])
     assert.deepEqual(claims({ pipes: [pipe('b', 1, { version: 3 })], workers }), [['b', 1]])
+    const replaying = pipe('b', 1, { replayRequestedAt: now })
+    assert.deepEqual(plan({ pipes: [replaying], workers }).settle, [replaying])
+    const held = [worker('b', 0, 1, { state: 'completed' })]
+    assert.deepEqual(plan({ pipes: [replaying], workers: held }).settle, [])
   })
 })

@@ -1,7 +1,7 @@
 // What a runner is to do, from what it sees: which of its places end, what it may take, and which pipes are to be settled.
 // Every runner comes to its own plan; that two want the same is decided by the claim, in the database.
 import type { PipeToRun } from '../pipes/store.ts'
-import { isCompleted } from '../progress/settled-state.ts'
+import { awaitsReplay, isCompleted, isLive } from '../progress/settled-state.ts'
 import type { ListedWorker } from '../progress/workers/store.ts'
 
 export interface PlaceSeen {
@@ -40,7 +40,8 @@ export function makePlan<OwnPlace extends PlaceSeen>(seen: Seen<OwnPlace>): Plan
   const byId = new Map(pipes.map((pipe) => [pipe.pipeId, pipe]))
   const workersOf = Map.groupBy(workers, ({ pipeId }) => pipeId)
   const toRun = pipes.filter((pipe) => !isToEnd(pipe))
-  const lives = ({ expiresAt, state }: ListedWorker): boolean => state !== 'completed' && expiresAt > now
+  const isHeld = ({ expiresAt }: ListedWorker): boolean => expiresAt > now
+  const lives = (worker: ListedWorker): boolean => isLive({ state: worker.state, isHeld: isHeld(worker) })
 
   const stop: OwnPlace[] = []
   const layOutAnew: OwnPlace[] = []
@@ -71,7 +72,9 @@ export function makePlan<OwnPlace extends PlaceSeen>(seen: Seen<OwnPlace>): Plan
 
   const settle = pipes.filter((pipe) => {
     const ofPipe = workersOf.get(pipe.pipeId) ?? []
-    return isToEnd(pipe) ? !ofPipe.some(lives) : ofPipe.filter(isDone).length === pipe.slots
+    if (isToEnd(pipe)) return !ofPipe.some(lives)
+    const held = ofPipe.map((worker) => ({ slot: worker.slot, isHeld: isHeld(worker) }))
+    return ofPipe.filter(isDone).length === pipe.slots && !awaitsReplay(pipe, held)
   })
   return { stop, layOutAnew, giveBack, claim, settle }
 }

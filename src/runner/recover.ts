@@ -7,6 +7,7 @@ import { addFigures, noFigures } from './figures.ts'
 import { positionsAfter } from './ledger.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
+import type { FigureChanges } from './worker.ts'
 
 /** In place of a partition: rows that were refused and are tried again. Such deliveries are finished by the next replay. */
 export const replayPartition = 'penstock:replay'
@@ -28,10 +29,15 @@ function isMine(delivery: StoredDelivery, session: Session): boolean {
   return isForeign(delivery, session) ? slot === 0 : delivery.slot === slot
 }
 
+type Use = (rows: Rows) => Promise<FigureChanges | undefined>
+
+/** Reads the rows of a delivery again and gives them to `use`, while what they are read from is still open. */
+export type Rebuild = (delivery: StoredDelivery, use: Use) => ReturnType<Use>
+
 /** Resolves when nothing is left of before: the positions that it gives are where to go on. Undefined when the worker is to stop first. */
 export async function recover(
   session: Session,
-  rebuild: (delivery: StoredDelivery) => Promise<Rows>,
+  rebuild: Rebuild,
   /** What else must be done before; gives whether others have yet to do so. */
   finishRest: (positions: StoredPosition[]) => Promise<'done' | 'again' | 'wait'>,
 ): Promise<Left | undefined> {
@@ -44,6 +50,7 @@ export async function recover(
       if (stopping.aborted) return undefined
       await deliverAgain(session, delivery, rebuild)
     }
+    if (stopping.aborted) return undefined
     const isOthersTurn = deliveries.some((delivery) => isForeign(delivery, session) && !mine.includes(delivery))
     const positions = await store.listPositions()
     const rest = isOthersTurn ? 'wait' : await finishRest(positions)
@@ -59,19 +66,19 @@ export async function recover(
   }
 }
 
-async function deliverAgain(
-  session: Session,
-  delivery: StoredDelivery,
-  rebuild: (delivery: StoredDelivery) => Promise<Rows>,
-): Promise<void> {
+async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild: Rebuild): Promise<void> {
   const { store, status } = session
   const { id, ranges, badRows, isDone } = delivery
-  let figures = noFigures
+  let figures: FigureChanges | undefined = noFigures
   if (!isDone) {
     status.doing('Sending again what was on its way before')
-    const rows = await rebuild(delivery)
-    figures = rows.count === 0 ? noFigures : await deliver(session, { id, rows, badRows, isRepeat: true })
+    figures = await rebuild(delivery, async (rows) =>
+      rows.count === 0 ? noFigures : deliver(session, { id, rows, badRows, isRepeat: true }),
+    )
   }
+  // It was given up because the worker is to stop, and stays recorded.
+  if (!figures) return
   figures = addFigures(figures, { retries: session.takeRetries() })
   await store.finish({ done: [], behind: [id], positions: positionsAfter(ranges), figures })
+  if (!isDone) session.well()
 }

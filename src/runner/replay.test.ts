@@ -70,6 +70,8 @@ function makeWorld(): World {
           pass('markReplayed', async () => {
             for (const id of ids) replayed.add(id)
           }),
+        listReplayed: (_pipeId, ids) =>
+          pass('listReplayed', async () => ids.filter((id) => replayed.has(id) && engine.badRows.has(id))),
         close: async () => undefined,
       }
       const own = store.of({ slot: 0, slots: 1, epoch })
@@ -128,6 +130,35 @@ describe('replay', () => {
       }
     })
   }
+
+  it('marks no row that was not inserted when others of its batch were forgotten meanwhile', async () => {
+    const world = makeWorld()
+    world.engine.refusal = new EngineError('passing', 'away')
+    await assert.rejects(world.replay(new Faults([], 'fail')))
+    assert.equal(world.store.deliveries.size, 1)
+    world.engine.refusal = undefined
+    world.engine.badRows.delete('id-0')
+    await world.replay(new Faults([], 'fail'), 2)
+    assert.deepEqual(world.engine.lines.toSorted(), ['mended 3', 'same', 'same'])
+    assert.deepEqual(
+      world.listed().map(({ id }) => id),
+      ['id-1', 'id-3'],
+    )
+    assert.equal(world.store.deliveries.size, 0)
+  })
+
+  it('inserts nothing twice when rows of a batch that arrived were forgotten meanwhile', async () => {
+    const world = makeWorld()
+    const calls = new Faults([], 'fail')
+    await makeWorld().replay(calls)
+    await assert.rejects(world.replay(new Faults([calls.calls.indexOf('insert') + 1], 'lost')))
+    const arrived = world.engine.lines.length
+    assert.ok(arrived > 0)
+    world.engine.badRows.delete('id-0')
+    await world.replay(new Faults([], 'fail'), 2)
+    assert.deepEqual(world.engine.lines.toSorted(), goodTexts.toSorted())
+    assert.equal(world.store.deliveries.size, 0)
+  })
 
   it('says so when rows that may be there already are refused now', async () => {
     const world = makeWorld()

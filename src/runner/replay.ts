@@ -80,10 +80,11 @@ async function replayPages(replay: Replay): Promise<ReplayOutcome> {
 async function replayPage(replay: Replay, page: BadRow[]): Promise<number> {
   const { parts, sink, signal } = replay
   const rows = await replay.encode(page)
-  const undecodable = [...rows.undecodable]
+  const { undecodable } = rows
   const isTried = undecodable.length < page.length
   const tryOut = (part: Rows) => sink.tryOut(insertOf(parts, 'penstock-check', part, false), signal)
-  const refused = isTried ? [...undecodable, ...(await findRefused(rows, undecodable, tryOut))] : undecodable
+  const refused = [...undecodable]
+  if (isTried) for await (const found of findRefused(rows, undecodable, tryOut)) refused.push(...found)
   await keepReasons(replay, page, refused)
   const bad = new Set(refused.map(({ index }) => index))
   const good = page.filter((_, index) => !bad.has(index))
@@ -151,16 +152,20 @@ async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDeliv
   const { parts, badRows } = replay
   const ids = ranges.map(({ from }) => from)
   const left = await findKept(replay, ids)
-  if (left.length === ids.length) {
+  const leftIds = left.map(({ id }) => id)
+  // Rows are marked when the engine has all of them: one that is marked says that of the others. One that is missing says
+  // nothing, because the engine forgets them after some days.
+  const isThere = (await badRows.listReplayed(parts.pipe.id, ids)).length > 0
+  if (left.length > 0 && !isThere) {
     const rows = await replay.encode(left)
-    await insertAndMark(replay, { token, ids, rows, isRepeat: true }).catch((error: unknown) => {
+    if (rows.undecodable.length > 0) throw refusedMeanwhile()
+    // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
+    await insertAndMark(replay, { token, ids: leftIds, rows, isRepeat: true }).catch((error: unknown) => {
       throw isRefusal(error) ? refusedMeanwhile() : error
     })
     return
   }
-  // Rows are marked when the engine has all of them: one that is marked says that of the others.
-  const leftIds = left.map(({ id }) => id)
-  if (leftIds.length > 0) await badRows.markReplayed(parts.pipe.id, leftIds)
+  if (left.length > 0) await badRows.markReplayed(parts.pipe.id, leftIds)
   await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
 }
 
@@ -172,7 +177,7 @@ function refusedMeanwhile(): EngineError {
   )
 }
 
-/** In the order of the ids; those that are not refused any more are missing. */
+/** In the order of the ids; those that are not refused any more, or forgotten, are missing. */
 async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Promise<BadRow[]> {
   const wanted = new Map<string, BadRow | undefined>(ids.map((id) => [id, undefined]))
   let last: BadRow | undefined

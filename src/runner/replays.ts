@@ -1,11 +1,12 @@
 // Rows that were refused are tried again when somebody asks for it: by whoever has the first place of the pipe, beside the worker
-// there. What is asked for meanwhile is done afterwards.
+// there, and no longer than the place is held. What is asked for meanwhile is done afterwards.
 import { describeError, type Log } from '../lib/log.ts'
 import type { PipeToRun } from '../pipes/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import type { Configuration } from './configuration.ts'
 import { judge } from './judge.ts'
-import type { HeldPlace } from './places.ts'
+import { internalTrouble } from './place.ts'
+import { type HeldPlace, within } from './places.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface ReplayOrder {
@@ -19,27 +20,38 @@ export interface ReplaysParts {
   write: RunnerDatabase['write']
   log: Log
   retryAfterMs: number
+  /** What is broken off and does not end by then is left to itself. */
+  graceMs: number
 }
 
-const internalTrouble = 'Penstock failed in a way that it does not know; its log has more'
+interface ReplayUnderWay {
+  place: WorkerPlace
+  ending: AbortController
+  work: Promise<void>
+}
 
 export class Replays {
   readonly #parts: ReplaysParts
-  readonly #closing = new AbortController()
-  readonly #underWay = new Map<string, Promise<void>>()
+  readonly #underWay = new Map<string, ReplayUnderWay>()
   /** Of pipes whose replay did not succeed, by the monotonic clock. */
   readonly #notBeforeMs = new Map<string, number>()
+  /** Requests that are done. Whoever looked up the pipe before that still sees them. */
+  readonly #done = new Map<string, string>()
+  #isClosed = false
 
   constructor(parts: ReplaysParts) {
     this.#parts = parts
   }
 
   /** Begins what is asked for, unless it is under way or was tried just now. */
-  consider(pipe: PipeToRun, { place }: HeldPlace): void {
+  consider(pipe: PipeToRun, { place: { place, configuration }, isLeaving }: HeldPlace): void {
     const { pipeId, replayRequestedAt } = pipe
-    if (replayRequestedAt === null || place.place.slot !== 0 || this.#closing.signal.aborted) return
+    if (place.slot !== 0 || isLeaving || this.#isClosed) return
+    if (replayRequestedAt === null) this.#done.delete(pipeId)
+    if (replayRequestedAt === null || replayRequestedAt === this.#done.get(pipeId)) return
     if (this.#underWay.has(pipeId) || performance.now() < (this.#notBeforeMs.get(pipeId) ?? 0)) return
-    const work = this.#replay(place.configuration, place.place, replayRequestedAt)
+    const ending = new AbortController()
+    const work = this.#replay({ configuration, place, signal: ending.signal }, replayRequestedAt)
       .catch((error: unknown) => {
         this.#parts.log.warn('rows that were refused could not be tried again', {
           pipeId,
@@ -48,31 +60,44 @@ export class Replays {
         this.#notBeforeMs.set(pipeId, performance.now() + this.#parts.retryAfterMs)
       })
       .finally(() => this.#underWay.delete(pipeId))
-    this.#underWay.set(pipeId, work)
+    this.#underWay.set(pipeId, { place, ending, work })
   }
 
-  /** What is broken off is done again by the next one who has the place. */
+  /** Resolves when nothing is under way there. It is done again by the next one who has the place. */
+  async breakOff({ pipeId, slot, epoch }: WorkerPlace): Promise<void> {
+    const underWay = this.#underWay.get(pipeId)
+    if (underWay?.place.slot === slot && underWay.place.epoch === epoch) await this.#end(underWay)
+  }
+
   async close(): Promise<void> {
-    this.#closing.abort()
-    await Promise.all(this.#underWay.values())
+    this.#isClosed = true
+    await Promise.all([...this.#underWay.values()].map((underWay) => this.#end(underWay)))
+  }
+
+  async #end({ ending, work }: ReplayUnderWay): Promise<void> {
+    ending.abort()
+    await within(work, this.#parts.graceMs)
   }
 
   /** Rejects with what may pass. */
-  async #replay(configuration: Configuration, place: WorkerPlace, requestedAt: string): Promise<void> {
-    const error = await this.#findTrouble(configuration, place)
-    const { organizationId, pipeId } = place
-    if (this.#closing.signal.aborted) return
+  async #replay(order: ReplayOrder, requestedAt: string): Promise<void> {
+    const error = await this.#findTrouble(order)
+    if (order.signal.aborted) return
+    const { organizationId, pipeId } = order.place
     const end = { organizationId, pipeId, requestedAt, error, now: new Date().toISOString() }
     await this.#parts.write('endReplay', end, organizationId)
     this.#notBeforeMs.delete(pipeId)
+    this.#done.set(pipeId, requestedAt)
   }
 
-  /** Why only the user can help; null when all was tried. */
-  async #findTrouble(configuration: Configuration, place: WorkerPlace): Promise<string | null> {
+  /** Why only the user can help; null when all was tried, or when it was broken off. */
+  async #findTrouble(order: ReplayOrder): Promise<string | null> {
+    const { configuration, place, signal } = order
     try {
-      await this.#parts.replay({ configuration, place, signal: this.#closing.signal })
+      await this.#parts.replay(order)
       return null
     } catch (error) {
+      if (signal.aborted) return null
       const trouble = judge(error, configuration.pipe)
       if (trouble && trouble.kind !== 'user' && trouble.kind !== 'hopeless') throw error
       if (!trouble) {

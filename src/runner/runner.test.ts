@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { afterEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeWorkers, makeFakeWorkers, until } from '../../test/fake-workers.ts'
@@ -123,6 +124,25 @@ onBothDatabases('the runner', (app) => {
       await is('Stopped')
     })
 
+    it('waits with Stopped also for workers of a pipe that is only being begun', async () => {
+      const workers = makeFakeWorkers()
+      workers.isStubborn = true
+      workers.whenRunning = ({ slot, order }) => {
+        if (slot === 0) order.tell({ state: 'running', doing: 'Inserting' })
+      }
+      startRunner(workers)
+      const { pipeId, is, command, load } = await makePipe({ scaling: { replicas: 2 } })
+      await until(() => workers.running(pipeId).length === 2, 'both work')
+      assert.equal((await load(pipeId)).state, 'Provisioning')
+      await command('stop')
+      const working = workers.running(pipeId)
+      await until(() => working.every(({ did }) => did.includes('stop')), 'both are told to stop')
+      await sleep(100)
+      assert.equal((await load(pipeId)).state, 'Stopping')
+      for (const worker of working) worker.end({ end: 'stopped' })
+      await is('Stopped')
+    })
+
     it('does nothing for a pipe that rests', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
@@ -194,6 +214,36 @@ onBothDatabases('the runner', (app) => {
         )
         return row?.delivery === 'at_least_once' && row.delivery_reason === 'the table keeps no tokens'
       }, 'the delivery is kept')
+    })
+
+    it('keeps another reason for the same delivery, and nothing of a worker that is only being prepared', async () => {
+      const workers = makeFakeWorkers()
+      startRunner(workers)
+      const { pipeId, is, send } = await makePipe()
+      await is('Running')
+      const keptReason = async () =>
+        (
+          await app().query<{ delivery_reason: string | null }>(
+            `SELECT delivery_reason FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        )[0]?.delivery_reason
+      const before = workers.running(pipeId)[0]!
+      before.order.tellDelivery({ delivery: 'at_least_once', reason: 'one' })
+      await until(async () => (await keptReason()) === 'one', 'the first reason')
+      before.order.tellDelivery({ delivery: 'at_least_once', reason: 'another' })
+      await until(async () => (await keptReason()) === 'another', 'the other reason')
+
+      workers.whenPreparing = ({ tellDelivery }) => {
+        tellDelivery({ delivery: 'at_least_once', reason: 'of the change' })
+        throw new NotConnected()
+      }
+      await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
+      await is('Degraded')
+      await sleep(100)
+      assert.equal(await keptReason(), 'another')
+      workers.whenPreparing = ({ tellDelivery }) => tellDelivery({ delivery: 'at_least_once', reason: 'of the change' })
+      await until(async () => (await keptReason()) === 'of the change', 'it holds with the change')
+      assert.equal(before.isRunning, false)
     })
 
     it('is Completed when all slots are, and loads on when it is started again', async () => {
@@ -323,6 +373,41 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual(workers.running(pipeId), [before])
     })
 
+    for (const [how, state] of [
+      ['stop', 'Stopped'],
+      ['failure', 'Failed'],
+    ] as const) {
+      it(`that are being prepared do not hold up a ${how}`, async () => {
+        const workers = makeFakeWorkers()
+        const { make } = workers
+        const { promise: never, reject } = Promise.withResolvers<void>()
+        workers.make = async (order) => {
+          const worker = await make(order)
+          const abort = () => {
+            worker.abort()
+            reject(new Error('aborted'))
+          }
+          return { ...worker, prepare: () => never, abort }
+        }
+        startRunner(workers)
+        const { pipeId, is, send, command, reason } = await makePipe()
+        await is('Running')
+        await send('PATCH', `/${pipeId}`, settings)
+        await is('Modifying')
+        // With the change taken back, what the worker comes to is told.
+        if (how === 'stop') await command('stop')
+        else {
+          await send('PUT', `/${pipeId}/settings`, { streaming_max_insert_wait_ms: null })
+          await until(() => workers.made.length === 2, 'the change is being prepared')
+          await sleep(100)
+          workers.running(pipeId)[0]!.end({ end: 'failed', reason: 'the topic is gone' })
+        }
+        await is(state)
+        assert.equal(await reason(), how === 'stop' ? null : 'the topic is gone')
+        assert.ok(workers.made[1]!.did.includes('abort'))
+      })
+    }
+
     it('of the name disturb nobody', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
@@ -400,6 +485,99 @@ onBothDatabases('the runner', (app) => {
       )
       assert.equal(figures?.last_error, 'the rows that were refused could not be tried again: the table is gone')
     })
+
+    it('are tried again before a pipe that loads everything at once is Completed', async () => {
+      const workers = makeFakeWorkers()
+      workers.whenRunning = (worker) => {
+        worker.order.tell({ state: 'running', doing: 'Loading' })
+        worker.end({ end: 'completed' })
+      }
+      let done = 0
+      startRunner(workers, {
+        replay: async ({ place }) => {
+          await sleep(100)
+          await makeWorkerStore(app().app.database, place).setPositions([])
+          done++
+        },
+      })
+      const { pipeId, is, command, send, places } = await makePipe()
+      await is('Completed')
+      assert.equal((await send('POST', `/${pipeId}/errorReplay`)).status, 200)
+      await command('start')
+      await is('Completed')
+      assert.equal(done, 1)
+      const { replayRequestedAt } = (await send('GET', `/${pipeId}/metrics`)).body.result
+      assert.equal(replayRequestedAt, null)
+      assert.deepEqual(await places(), [])
+    })
+
+    it('are tried again once, also when a look began before it was done', async () => {
+      const { database } = app().app
+      let replays = 0
+      let holdsLooks = false
+      const { promise: isDone, resolve: done } = Promise.withResolvers<void>()
+      const reader: RunnerDatabase['reader'] = {
+        dialect: database.reader.dialect,
+        first: (...args) => database.reader.first(...args),
+        run: (...args) => database.reader.run(...args),
+        async all(...args) {
+          const rows = await database.reader.all(...args)
+          if (holdsLooks) await isDone.then(() => sleep(100))
+          return rows
+        },
+      }
+      const runner = startRunner(makeFakeWorkers(), {
+        database: { reader, write: (...args) => database.write(...args) },
+        replay: async () => {
+          replays++
+          holdsLooks = true
+          await sleep(100)
+          done()
+        },
+      })
+      const { pipeId, is, send } = await makePipe()
+      await is('Running')
+      await send('POST', `/${pipeId}/errorReplay`)
+      await until(async () => (await send('GET', `/${pipeId}/metrics`)).body.result.replayRequestedAt === null, 'done')
+      holdsLooks = false
+      await sleep(300)
+      runner.poke()
+      await sleep(100)
+      assert.equal(replays, 1)
+    })
+
+    it('are left alone when the pipe is stopped, and it is Stopped when that has ended', async () => {
+      const workers = makeFakeWorkers()
+      const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+      let replays = 0
+      let isBrokenOff = false
+      startRunner(workers, {
+        times: { graceMs: 5_000 },
+        replay: async ({ signal }) => {
+          if (++replays > 1) return
+          await once(signal, 'abort')
+          isBrokenOff = true
+          await mayEnd
+          signal.throwIfAborted()
+        },
+      })
+      const { pipeId, is, command, send, load } = await makePipe()
+      await is('Running')
+      await send('POST', `/${pipeId}/errorReplay`)
+      await until(() => replays === 1, 'it has begun')
+      await command('stop')
+      await until(() => isBrokenOff, 'it is broken off')
+      await sleep(100)
+      assert.equal((await load(pipeId)).state, 'Stopping')
+      end()
+      await is('Stopped')
+      assert.equal(replays, 1)
+      const isAsked = async () => (await send('GET', `/${pipeId}/metrics`)).body.result.replayRequestedAt !== null
+      assert.equal(await isAsked(), true)
+      await command('start')
+      await until(async () => !(await isAsked()), 'it is done when the pipe runs again')
+      assert.equal(replays, 2)
+    })
   })
 
   describe('places', () => {
@@ -457,6 +635,36 @@ onBothDatabases('the runner', (app) => {
       doThaw()
       await until(() => paused.did.includes('abort'), 'the one that was paused learns it and ends')
       assert.deepEqual(next.running(pipeId), [successor])
+    })
+
+    it('are held though something of one pipe cannot be kept', async () => {
+      const { database } = app().app
+      let refused = 0
+      let isPicky = true
+      const picky = around(database, async (name, write) => {
+        if (name !== 'keepDoing' || !isPicky) return write()
+        refused++
+        throw new Error('it cannot be kept')
+      })
+      const workers = makeFakeWorkers()
+      startRunner(workers, { database: picky })
+      const pipes = [await makePipe(), await makePipe()]
+      for (const { is } of pipes) await is('Running')
+      const [one, other] = pipes.map(({ pipeId }) => workers.running(pipeId)[0]!)
+      one!.order.tell({ state: 'running', doing: 'Loading a/\0b.json' })
+      await until(() => refused > 0, 'it was tried')
+      const expiries = async () =>
+        (await Promise.all(pipes.map(({ places }) => places()))).map(([place]) => place!.expiresAt)
+      const before = await expiries()
+      await until(async () => (await expiries()).every((expiry, index) => expiry > before[index]!), 'a renewal')
+      isPicky = false
+      await until(async () => {
+        const [row] = await app().query<{ doing: string }>(
+          `SELECT doing FROM pipe_workers WHERE pipe_id = '${one!.pipeId}'`,
+        )
+        return row?.doing === 'Loading a/\ufffdb.json'
+      }, 'it is kept in the end')
+      assert.deepEqual([one!.did, other!.did], [['run'], ['run']])
     })
 
     it('are left by a runner whose database does not answer, before others may take them', async () => {

@@ -17,6 +17,8 @@ import type { RunnerDatabase } from './worker-store.ts'
 
 export interface RunnerTimes extends LeaseTimes {
   lookEveryMs: number
+  /** How often what workers do is kept. */
+  doingEveryMs: number
   /** What workers have to come to a boundary when the process ends. */
   stopMs: number
   /** For workers that were told to end at once, and for a last write. */
@@ -72,10 +74,13 @@ export class Runner {
       write: database.write,
       log,
       retryEveryMs: times.lookEveryMs,
+      doingEveryMs: times.doingEveryMs,
+      endBeside: async (place) => this.#replays?.breakOff(place),
       left: () => this.poke(),
     })
     const { replay } = parts
-    this.#replays = replay && new Replays({ replay, write: database.write, log, retryAfterMs: times.replayAgainMs })
+    const { replayAgainMs: retryAfterMs, graceMs } = times
+    this.#replays = replay && new Replays({ replay, write: database.write, log, retryAfterMs, graceMs })
     this.#leases = new Leases({ runnerId: this.id, database, places: this.#places, isAlone, times })
   }
 
@@ -104,10 +109,7 @@ export class Runner {
     this.#isStopping = true
     const { stopMs, graceMs } = this.#times
     // Leases are renewed meanwhile.
-    await Promise.all([
-      this.#places.close({ stopMs, graceMs }),
-      within(Promise.resolve(this.#replays?.close()), graceMs),
-    ])
+    await Promise.all([this.#places.close({ stopMs, graceMs }), this.#replays?.close()])
     clearInterval(this.#timer)
     // A database that does not answer must not hold up the end; the leases end by themselves.
     const last = Promise.resolve(this.#looking).then(() => this.#leases.end())
@@ -125,6 +127,7 @@ export class Runner {
       for (const held of places) this.#places.lose(held)
     }
     this.#leases.renew().catch((error: unknown) => this.#tellTrouble('leases could not be renewed', error))
+    void this.#places.keepDoings()
     this.poke()
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countOf, makeStatus, timeOf } from './status.ts'
+import { countOf, makeStatus, shownText, timeOf } from './status.ts'
 import type { WorkerStatus } from './worker.ts'
 
 describe('what a worker tells', () => {
@@ -36,6 +36,20 @@ describe('what a worker tells', () => {
     status.doing('nothing more')
     context.mock.timers.tick(5_000)
     assert.equal(told.length, 5)
+  })
+
+  it('holds nothing that cannot be stored or shown, whatever a key is', () => {
+    const told: WorkerStatus[] = []
+    const status = makeStatus((one) => told.push(one))
+    status.degrade('a\0b\nc\ud800d\u202ee')
+    assert.equal(told.at(-1)?.reason, 'a\ufffdb\ufffdc\ufffdd\ufffde')
+    status.close()
+    for (const shift of ['', '-']) {
+      const shown = shownText(`Loading ${shift}${'😀'.repeat(10_000)}`)
+      assert.ok(shown.length <= 1_000 && shown.isWellFormed(), shown)
+      assert.match(shown, /^Loading -?(😀)+…$/u)
+    }
+    assert.equal(shownText('Käse 😀'), 'Käse 😀')
   })
 
   it('counts and times in words', () => {

@@ -39,7 +39,7 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
 
   return {
     doing(doing) {
-      change({ ...status, doing })
+      change({ ...status, doing: shownText(doing) })
     },
     lag(lag) {
       change({ ...status, lag })
@@ -48,13 +48,23 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
       if (status.state !== 'running') change({ state: 'running', doing: status.doing, lag: status.lag })
     },
     degrade(reason) {
-      change({ ...status, state: 'degraded', reason })
+      change({ ...status, state: 'degraded', reason: shownText(reason) })
     },
     close() {
       isClosed = true
       clearTimeout(timer)
     },
   }
+}
+
+const longestShown = 1_000
+
+/** A sentence as it can be stored and shown anywhere: names that others gave, such as keys, may hold any characters, and many. */
+export function shownText(text: string): string {
+  const clean = text.toWellFormed().replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+  if (clean.length <= longestShown) return clean
+  // Half of a character that takes two places is not shown.
+  return `${clean.slice(0, longestShown - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 const numbers = new Intl.NumberFormat('en-US')

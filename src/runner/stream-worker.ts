@@ -24,7 +24,7 @@ export async function moveStream(session: Session): Promise<'stopped' | 'complet
   try {
     const left = await recover(
       session,
-      (delivery) => rebuild(session, encoder, delivery),
+      async (delivery, use) => use(await rebuild(session, encoder, delivery)),
       async () => 'done',
     )
     if (!left) return 'stopped'
@@ -83,8 +83,10 @@ async function readOn(
       signal: stopping,
     })
     await take(batches)
+    dispatch.lanes.check()
     if (dispatch.lanes.busyCount === 0) {
-      session.well()
+      // What was read is well when it is durable: until then nobody knows whether the engine takes it.
+      if (group.isEmpty) session.well()
       const due = `Reading ${countOf(read.size, 'partition')}; the next insert is due within ${timeOf(group.dueInMs())}`
       status.doing(group.isEmpty ? 'Waiting for records' : due)
     }

@@ -4,18 +4,22 @@ import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
 import { parseEndpointUrl, passwordPlace, type StoredService } from './service.ts'
 
-/** Or a sentence that says why not, and what to do. */
-export function engineAccess(
-  vault: Vault,
-  service: Pick<StoredService, 'id' | 'organizationId' | 'endpoint'>,
-): EngineAccess | string {
+type ServiceWithEngine = Pick<StoredService, 'id' | 'organizationId' | 'endpoint'>
+
+/** Undefined without an endpoint. Throws a VaultError when the password cannot be opened. */
+export function openEngineAccess(vault: Vault, service: ServiceWithEngine): EngineAccess | undefined {
   const { endpoint } = service
   const address = endpoint && parseEndpointUrl(endpoint.url)
-  if (!address) return 'the service has no endpoint; register one'
+  if (!address) return undefined
+  const password = new Secret(vault.open(endpoint.sealedPassword, passwordPlace(service)))
+  const { protocol, host, port } = address
+  return { protocol, host, port, username: endpoint.username, password }
+}
+
+/** Or a sentence that says why not, and what to do. */
+export function engineAccess(vault: Vault, service: ServiceWithEngine): EngineAccess | string {
   try {
-    const password = new Secret(vault.open(endpoint.sealedPassword, passwordPlace(service)))
-    const { protocol, host, port } = address
-    return { protocol, host, port, username: endpoint.username, password }
+    return openEngineAccess(vault, service) ?? 'the service has no endpoint; register one'
   } catch (error) {
     if (!(error instanceof VaultError)) throw error
     return 'the stored password of the service cannot be opened; set endpoint.password anew'

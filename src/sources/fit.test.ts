@@ -56,6 +56,28 @@ describe('the fit of a sample', () => {
     assert.equal(fitProblems(sampleOf({ a: 1 }), [column('x')], [mapping('_unknown', 'x')]).length, 1)
   })
 
+  it('of files that the engine reads itself is judged by what it can read', () => {
+    const sample = {
+      rows: [{ n: 5, to: { city: 'Ulm' } }],
+      fields: [
+        { name: 'n', type: 'Int64', isOptional: false },
+        { name: 'to', type: 'Tuple(city String)', isOptional: false },
+      ],
+    }
+    const columns = [column('_path'), column('a', 'Int64'), column('b', 'Int32'), column('city')]
+    const mappings = [mapping('n', 'a'), mapping('n', 'b'), mapping('to.city', 'city')]
+    assert.deepEqual(fitProblems(sample, columns, mappings), [])
+    assert.deepEqual(fitProblems(sample, columns, mappings, 'Parquet'), [
+      'the column "_path" takes from "_path", which cannot be put into Parquet',
+      'the column "b" takes from "n", as one of another type does, and Parquet can give a field only one type',
+    ])
+    assert.equal(fitProblems(sample, columns, mappings, 'Avro').length, 3)
+    assert.deepEqual(fitProblems(sample, [column('to')], []), [])
+    assert.deepEqual(fitProblems(sample, [column('to')], [], 'Avro'), [
+      'the column "to" of type "String" takes from the field "to", which the engine reads from Avro files only as Tuple(city String)',
+    ])
+  })
+
   it('names row, value, field, column and type, once for each column', () => {
     const sample = sampleOf({ age: 1 }, { age: 'a text that is too long to be shown' }, { age: 'x' })
     assert.deepEqual(fitProblems(sample, [column('years', 'Nullable(UInt8)')], [mapping('age', 'years')]), [

@@ -1,8 +1,10 @@
 // Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
 // a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
 import { excerptOf } from './formats/decode.ts'
+import { findInRow } from './formats/field-path.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from './formats/sample-budget.ts'
 import { makeFitJudge, type ValueProblem } from './formats/value-fit.ts'
+import { avroFileProblem, type WholeFormat, wholeFileProblems } from './formats/whole-file-fit.ts'
 import type { Row, Sample } from './source.ts'
 
 /** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */
@@ -34,8 +36,16 @@ export interface FieldMapping {
 
 const maxProblems = 20
 
-/** What is wrong, each as the middle of a sentence; the first 20. Empty when it fits, or when there is nothing to judge by. */
-export function fitProblems(sample: Sample, columns: DestinationColumn[], fieldMappings: FieldMapping[]): string[] {
+/**
+ * What is wrong, each as the middle of a sentence; the first 20. Empty when it fits, or when there is nothing to judge by.
+ * `files`: the sample is of objects that the engine reads as a whole.
+ */
+export function fitProblems(
+  sample: Sample,
+  columns: DestinationColumn[],
+  fieldMappings: FieldMapping[],
+  files?: WholeFormat,
+): string[] {
   if (sample.fields.length === 0 && sample.rows.length === 0) return []
   const problems: string[] = []
   const hasField = fieldFinder(sample)
@@ -51,6 +61,7 @@ export function fitProblems(sample: Sample, columns: DestinationColumn[], fieldM
   if (filled.length === 0 && columns.length > 0 && problems.length === 0) {
     problems.push(`no column has the name of a field of the records, which have ${listOf(sample)}`)
   }
+  if (files) problems.push(...fileProblems(sample, filled, files))
   const budget = newBudget()
   for (const { column, field } of filled) {
     if (problems.length >= maxProblems) break
@@ -58,6 +69,24 @@ export function fitProblems(sample: Sample, columns: DestinationColumn[], fieldM
     if (problem !== undefined) problems.push(problem)
   }
   return problems.slice(0, maxProblems)
+}
+
+function fileProblems(
+  { fields }: Sample,
+  filled: { column: DestinationColumn; field: string }[],
+  files: WholeFormat,
+): string[] {
+  const columns = filled.map(({ column, field }) => ({ ...column, field }))
+  const problems = wholeFileProblems(columns, files)
+  if (files === 'Parquet') return problems
+  const declared = new Map(fields.map(({ name, type }) => [name, type]))
+  for (const { name, type, field } of columns) {
+    const from = declared.get(field)
+    const why = from === undefined ? undefined : avroFileProblem(from, type)
+    const to = `the column ${quoted(name)} of type ${excerptOf(type, 100)}`
+    if (why !== undefined) problems.push(`${to} takes from the field ${quoted(field)}, which ${why}`)
+  }
+  return problems
 }
 
 /** One problem of a column is enough: the others are mostly the same. */
@@ -69,7 +98,7 @@ function columnProblem(
 ): string | undefined {
   const judge = makeFitJudge(type, budget)
   for (const [index, row] of rows.entries()) {
-    const problem = problemWithin(() => judge(findValue(row, field)))
+    const problem = problemWithin(() => judge(findInRow(row, field)))
     if (problem === undefined) continue
     const to = `the column ${quoted(name)} of type ${excerptOf(type, 100)}`
     return `row ${index + 1} has ${problem.found} in the field ${quoted(field)}, which ${problem.why} for ${to}`
@@ -92,7 +121,7 @@ function fieldFinder({ fields, rows }: Sample): (path: string) => boolean {
   return (path) => {
     if (virtualColumns.includes(path) || names.has(path)) return true
     if (!path.includes('.')) return false
-    if (rows.some((row) => findValue(row, path) !== undefined)) return true
+    if (rows.some((row) => findInRow(row, path) !== undefined)) return true
     // What is in an object that no record has cannot be known.
     return namesBeforeDots(path).some((name) => names.has(name) && rows.every((row) => (row[name] ?? null) === null))
   }
@@ -101,22 +130,6 @@ function fieldFinder({ fields, rows }: Sample): (path: string) => boolean {
 function namesBeforeDots(path: string): string[] {
   const parts = path.split('.')
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('.'))
-}
-
-/** The value at a dotted path. A field that has the whole path as its name wins; undefined when there is none. */
-function findValue(holder: unknown, path: string): unknown {
-  if (!isObject(holder)) return undefined
-  if (Object.hasOwn(holder, path)) return holder[path]
-  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
-    const name = path.slice(0, dot)
-    const found = Object.hasOwn(holder, name) ? findValue(holder[name], path.slice(dot + 1)) : undefined
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const maxListed = 5

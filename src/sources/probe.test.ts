@@ -309,3 +309,30 @@ describe('Prober', () => {
     assert.deepEqual([code, message], ['unavailable', 'Penstock is shutting down; try again in a moment'])
   })
 })
+
+describe('whether files fit', () => {
+  const fields = [{ name: 'id', type: 'Int64', isOptional: false }]
+  const makeSource = async (): Promise<Source> => ({
+    probe: async () => ({ samples: [{ fields, rows: [{ id: 1 }] }] }),
+  })
+  const misfitsOf = async (format: string): Promise<string[]> => {
+    const columns = [
+      { name: 'id', type: 'Int64' },
+      { name: '_path', type: 'String' },
+    ]
+    const { misfits } = await makeProber(strictEgress, { makeSource }).probeFor(undefined)({
+      kind: 'objectStorage',
+      organizationId,
+      source: { shown: { type: 's3', format }, secrets: {} },
+      destination: { columns, fieldMappings: [], mustFit: false },
+    })
+    return misfits
+  }
+
+  it('is judged by who reads them: what the store says of a file can be added to rows, and not to Parquet', async () => {
+    assert.deepEqual(await misfitsOf('CSVWithNames'), [])
+    assert.deepEqual(await misfitsOf('Parquet'), [
+      'the column "_path" takes from "_path", which cannot be put into Parquet',
+    ])
+  })
+})

@@ -33,6 +33,8 @@ export interface ProbeReport extends ProbeResult {
 export type Probe = (request: ProbeRequest) => Promise<ProbeReport>
 
 const maxRecords = 100
+/** Files that the engine reads by itself. */
+const wholeFormats = ['Parquet', 'Avro'] as const
 /** Each holds connections and samples; those that come later wait within their own time. */
 const maxAtOnce = 8
 /** So that the slow sources of one organization do not keep the others waiting. */
@@ -139,7 +141,8 @@ export class Prober {
       clock.begin('fit')
       const { fitProblems } = await import('./fit.ts')
       const { columns, fieldMappings, mustFit } = destination
-      const misfits = result.samples.flatMap((sample) => fitProblems(sample, columns, fieldMappings))
+      const files = kind === 'objectStorage' ? wholeFormats.find((format) => format === source.shown.format) : undefined
+      const misfits = result.samples.flatMap((sample) => fitProblems(sample, columns, fieldMappings, files))
       if (mustFit && misfits.length > 0) throw misfit(misfits)
       return { ...result, steps: clock.end(), misfits }
     } catch (error) {

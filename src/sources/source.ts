@@ -213,7 +213,7 @@ export interface Selection {
 }
 
 export interface ReadableSource extends Source {
-  /** Partitions that have no position begin where the configuration says; when others have one, at their beginning. */
+  /** Partitions that have no position begin where the configuration says; when others of their topic or stream have one, at their beginning. */
   open(positions: Positions, surroundings: Surroundings, selection?: Selection): Promise<SourceReader>
 }
 

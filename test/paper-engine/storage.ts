@@ -225,6 +225,7 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
         primary_key: table.primaryKey,
         create_table_query: `CREATE TABLE ${table.database}.${table.name} ENGINE = ${table.engineFull}`,
         is_temporary: 0,
+        metadata_modification_time: new Date().toISOString().slice(0, 19).replace('T', ' '),
         total_rows: table.rows.length,
       }))
     case 'columns':

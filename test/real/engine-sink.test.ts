@@ -168,6 +168,54 @@ describeOnEngines('the sink', (world) => {
     assert.equal(await world.count(table), 1_000_000)
   })
 
+  it('waits for an insert that was given up and is still being written', async () => {
+    const definition =
+      '(id UInt64, day Date, note String, slow UInt8 DEFAULT sleepEachRow(0.4), _penstock_batch String)'
+    const body = Buffer.from([1, 2, 3, 4].map((id) => `{"id":${id},"day":"2026-01-01","note":"x"}\n`).join(''))
+    for (const isTakenOver of [false, true]) {
+      const { definition: _definition, ...table } = world.newTable()
+      await world.engine.query(`CREATE TABLE pipes.${table.table} ${definition} ENGINE = MergeTree ORDER BY id`)
+      const sink = await world.open(table)
+      const giveUp = new AbortController()
+      const given = assert.rejects(sink.insert(insertOf('a', body), giveUp.signal), EngineError)
+      const running = `SELECT count() FROM system.processes WHERE query LIKE '%pipes_._${table.table}_ %SELECT%'`
+      while ((await world.engine.query(`${running} AND query NOT LIKE 'SELECT%'`)) === '0\n') await wait(10)
+      giveUp.abort()
+      await given
+      // The engine has taken what was staged from its list, or is about to.
+      await wait(200)
+      const repeat = insertOf('a', body, { isRepeat: true })
+      if (isTakenOver) await world.withSink(table, (other) => other.insert(repeat, never))
+      else await sink.insert(repeat, never)
+      await sink.close()
+      await wait(2_000)
+      assert.equal(await world.count(table), 4)
+    }
+  })
+
+  it('does not take for stored what the engine has forgotten', async () => {
+    const table = await world.newMarkedTable('PARTITION BY day ORDER BY id')
+    await world.withSink(
+      table,
+      async (sink) => {
+        const { held, release } = world.proxy.hold('_penstock_batch')
+        const inserted = assert.rejects(sink.insert(insertOf('a', linesOf(60)), never), EngineError)
+        await held
+        const [staged, ...others] = await world.listTables(`${table.table}%_rows`)
+        assert.deepEqual(others, [])
+        // As after a restart.
+        await world.engine.query(`TRUNCATE TABLE pipes.${staged}`)
+        release()
+        await inserted
+        assert.equal(await world.count(table), 0)
+        const outcome = await sink.insert(insertOf('a', linesOf(60), { isRepeat: true }), never)
+        assert.equal(outcome.rows, 60)
+        assert.equal(await world.count(table), 60)
+      },
+      world.proxy.port,
+    )
+  })
+
   it('leaves no table behind, and removes what another has left', async () => {
     const table = world.newTable()
     await world.engine.query(

@@ -1,4 +1,5 @@
 // Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded.
+import { Readable } from 'node:stream'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/runner/encoding/encoder.ts'
 import type { Rows } from '../../src/runner/rows.ts'
 import type { Encoders } from '../../src/runner/session.ts'
@@ -42,8 +43,8 @@ export function lineRows(lines: Line[], { isDivisible = true } = {}): Rows {
 
 const linesOf = new WeakMap<Rows, Line[]>()
 
-function remember(lines: Line[], options?: { isDivisible: boolean }): Rows {
-  const rows = lineRows(lines, options)
+function remember(lines: Line[]): Rows {
+  const rows = lineRows(lines)
   linesOf.set(rows, lines)
   return rows
 }
@@ -70,10 +71,14 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
   const makeObjectEncoder = (_parts: EncoderParts): ObjectEncoder => objectEncoder(sizes[made++ % sizes.length] ?? 10)
   const objectEncoder = (pieceBytes: number): ObjectEncoder => ({
     async *pieces(object, { partition, beginByte, signal }) {
+      if (!isDivisible) {
+        yield { beginByte: 0, endByte: null, rows: wholeRows(object, partition, signal) }
+        return
+      }
       const text = await textOf(object, signal)
       let begin = beginByte
       while (begin < text.length) {
-        const isLast = !isDivisible || begin + pieceBytes >= text.length
+        const isLast = begin + pieceBytes >= text.length
         const end = isLast ? text.length : text.indexOf('\n', begin + pieceBytes - 1) + 1
         const endByte = end === text.length ? null : end
         yield { beginByte: begin, endByte, rows: cut(text, begin, end, partition) }
@@ -81,6 +86,7 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
       }
     },
     async piece(object, { partition, beginByte, endByte, signal }) {
+      if (!isDivisible) return wholeRows(object, partition, signal)
       const text = await textOf(object, signal)
       return cut(text, beginByte, endByte ?? text.length, partition)
     },
@@ -88,15 +94,28 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
   })
   const cut = (text: string, begin: number, end: number, partition: string): Rows => {
     const lines = text.slice(begin, end).split('\n').slice(0, -1)
-    return remember(
-      lines.map((line) => ({ partition, text: line })),
-      { isDivisible },
-    )
+    return remember(lines.map((line) => ({ partition, text: line })))
   }
   return { makeRecordEncoder, makeObjectEncoder }
 }
 
-async function textOf(object: Parameters<ObjectEncoder['piece']>[0], signal: AbortSignal): Promise<string> {
+/** As with Parquet: the object is opened when it is sent, and each time anew. */
+function wholeRows(object: ObjectToEncode, partition: string, signal: AbortSignal): Rows {
+  return {
+    ...lineRows([{ partition, text: object.key }], { isDivisible: false }),
+    readBytes: object.sizeBytes,
+    body: () =>
+      Readable.from(
+        (async function* () {
+          yield* await object.open(signal)
+        })(),
+      ),
+  }
+}
+
+type ObjectToEncode = Parameters<ObjectEncoder['piece']>[0]
+
+async function textOf(object: ObjectToEncode, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = []
   for await (const chunk of await object.open(signal)) chunks.push(chunk as Uint8Array)
   return Buffer.concat(chunks).toString()

@@ -80,6 +80,7 @@ export function lineObjects(objects: Record<string, string>, pass: Pass): Readab
   const open = (positions: Positions, { share = { index: 0, count: 1 }, until }: Selection): SourceReader => {
     const [partition = partitionOf(share)] = Object.keys(until ?? {})
     const { index: mineIndex, count: mineCount } = shareOf(partition) ?? share
+    let isClosed = false
     let position = positions[partition] ?? ''
     const last = until?.[partition]
     const mine = keys.filter((_, index) => index % mineCount === mineIndex)
@@ -101,13 +102,20 @@ export function lineObjects(objects: Record<string, string>, pass: Pass): Readab
           const object = {
             key,
             sizeBytes: text.length,
-            open: () => pass('openObject', async () => Readable.from(text === '' ? [] : [Buffer.from(text)])),
+            open: () =>
+              pass('openObject', async () => {
+                // As with a store of objects: its connections are gone.
+                if (isClosed) throw new NotConnected()
+                return Readable.from(text === '' ? [] : [Buffer.from(text)])
+              }),
           }
           return [{ partition, from, next: position, object }]
         }),
       acknowledge: async () => undefined,
       lag: () => mine.filter((key) => !isDone(key)).length,
-      close: async () => undefined,
+      close: async () => {
+        isClosed = true
+      },
     }
   }
   return {

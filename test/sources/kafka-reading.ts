@@ -136,9 +136,9 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const started = await withReader(source, {}, (reader) =>
         reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
       )
-      assert.deepEqual(started, [{ partition: `${topic}/0`, from: '5', next: '5', records: [] }])
+      assert.deepEqual(started, [{ partition: `${topic}/0`, from: '5 of 1', next: '5 of 1', records: [] }])
       await server.produce(topic, jsonRecords(2, 1, 5))
-      const { batches } = await readAll(source, { [`${topic}/0`]: '5' })
+      const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
       assert.deepEqual(idsOf(batches), [5, 6])
     })
 
@@ -155,11 +155,11 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
           reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
         )
         const starts = Object.fromEntries(first.map(({ partition, next }) => [partition, next]))
-        assert.deepEqual(starts, { [`${topic}/0`]: '5', [`${topic}/1`]: '5' })
+        assert.deepEqual(starts, { [`${topic}/0`]: '5 of 2', [`${topic}/1`]: '5 of 2' })
         // As if the second partition had not been there yet.
-        const { batches } = await readAll(source, { [`${topic}/0`]: '5' })
+        const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
         assert.deepEqual(idsOf(batches), [1, 3, 5, 7, 9])
-        assert.equal(batches[0]?.from, '0')
+        assert.equal(batches[0]?.from, '0 of 1')
       })
     }
 
@@ -176,7 +176,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const server = running()
       const topic = await topicWith(server, jsonRecords(10, 2), 2)
       const consumerGroup = `group-of-${topic}`
-      const positions = { [`${topic}/0`]: '3', [`${topic}/1`]: '5' }
+      const positions = { [`${topic}/0`]: '3', [`${topic}/1`]: '5 of 2' }
       await withReader(sourceOf(server, topic, { config: { consumerGroup } }), {}, async (reader) => {
         await reader.acknowledge({ [`${topic}/0`]: '2' })
         await reader.acknowledge(positions)

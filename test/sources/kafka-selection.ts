@@ -72,7 +72,32 @@ export function kafkaSelection(running: () => KafkaServer): void {
         assert.deepEqual(idsOf(batches), [])
         positions = { ...positions, ...positionsAfter(batches) }
       }
-      assert.deepEqual(positions, { [`${topic}/0`]: '10', [`${topic}/1`]: '10' })
+      assert.deepEqual(positions, { [`${topic}/0`]: '10 of 2', [`${topic}/1`]: '10 of 2' })
+    })
+
+    it('begins at the beginning of a partition that was added while its reader, which had none, was away', async () => {
+      const server = running()
+      const topic = await topicWith(server, jsonRecords(10))
+      const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
+      const readBoth = async (positions: Positions): Promise<{ ids: number[]; positions: Positions }> => {
+        const shares = await Promise.all(
+          [0, 1].map((index) => readAll(source, positions, { waitMs: 500 }, { share: { index, count: 2 } })),
+        )
+        const batches = shares.flatMap((share) => share.batches)
+        return { ids: idsOf(batches), positions: { ...positions, ...positionsAfter(batches) } }
+      }
+      const first = await readBoth({})
+      assert.deepEqual(first, { ids: [], positions: { [`${topic}/0`]: '10 of 1' } })
+      await growTopic(server, topic, 2)
+      await server.produce(topic, jsonRecords(6, 2, 10))
+      const second = await readBoth(first.positions)
+      assert.deepEqual(sorted(second.ids), numbers(10, 16))
+      assert.deepEqual(second.positions, { [`${topic}/0`]: '13 of 1', [`${topic}/1`]: '3 of 1' })
+      const until = { [`${topic}/1`]: '3 of 1' }
+      assert.deepEqual(await readUntil(source, { [`${topic}/1`]: '1 of 1' }, until), [13, 15])
+      // Whoever has the partitions now.
+      await server.produce(topic, jsonRecords(2, 2, 16))
+      assert.deepEqual(sorted(idsOf((await readAll(source, second.positions)).batches)), [16, 17])
     })
 
     it('takes in new partitions of its share from their beginning, and no others', async () => {

@@ -54,6 +54,8 @@ export interface KafkaServer {
   produce(topic: string, records: KafkaRecord[], compression?: KafkaCompression): Promise<void>
   /** The host that clients are sent to, in place of 127.0.0.1. Only of our broker. */
   advertise?(host: string): void
+  /** Removes the batches that lie between these offsets of the first partition. Only of our broker. */
+  compact?(topic: string, firstOffset: number, beforeOffset: number): void
   /** By `topic/partition`. */
   committedOffsets(group: string): Promise<Record<string, number>>
   stop(): Promise<void>

@@ -1,6 +1,10 @@
 // The processes that run pipes. One that has not been seen for a while has ended; its leases end with it.
 import { type Sql, statement } from '../../database/sql.ts'
 import type { WorkerPlace } from '../store.ts'
+import { tellable } from '../texts.ts'
+
+/** What a worker does; its state is told apart (`tellWorker`). */
+export type Doing = { pipeId: string; slot: number; epoch: number; doing: string; lag: number | null }
 
 interface HeldRow {
   organization_id: string
@@ -29,7 +33,7 @@ const forgetRunnersStatement = statement<{ before: string }>('DELETE FROM runner
 const renewStatement = statement<{ runnerId: string; expiresAt: string }>(
   'UPDATE pipe_workers SET expires_at = :expiresAt WHERE runner_id = :runnerId',
 )
-const setDoingStatement = statement<{ pipeId: string; slot: number; epoch: number; doing: string; lag: number | null }>(
+const setDoingStatement = statement<Doing>(
   `UPDATE pipe_workers SET doing = :doing, lag_records = :lag
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
 )
@@ -45,22 +49,24 @@ export interface RunnerReport {
   startedAt: string
   now: string
   expiresAt: string
-  /** What has changed since the last report; states are told apart (`tellWorker`). */
-  doings: { pipeId: string; slot: number; epoch: number; doing: string; lag: number | null }[]
 }
 
 /** Renews all leases of a runner; returns the places that are its own. */
 export async function reportRunner(sql: Sql, report: RunnerReport): Promise<WorkerPlace[]> {
-  const { runnerId, startedAt, now, expiresAt, doings } = report
+  const { runnerId, startedAt, now, expiresAt } = report
   await sql.run(seeRunnerStatement, { runnerId, startedAt, now })
   await sql.run(renewStatement, { runnerId, expiresAt })
-  for (const doing of doings) await sql.run(setDoingStatement, doing)
   return (await sql.all(listHeldStatement, { runnerId })).map(({ organization_id, pipe_id, slot, epoch }) => ({
     organizationId: organization_id,
     pipeId: pipe_id,
     slot,
     epoch,
   }))
+}
+
+/** Of a worker that has lost its place, nothing is kept. */
+export async function keepDoing(sql: Sql, doing: Doing): Promise<void> {
+  await sql.run(setDoingStatement, { ...doing, doing: tellable(doing.doing) })
 }
 
 /** It has no workers any more. */

@@ -4,8 +4,9 @@ import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
 import type { PipeState } from '../../pipes/pipe-state.ts'
 import { workerCount } from '../../pipes/scaling.ts'
-import { isCompleted, settledState, type WorkerState, workingStates } from '../settled-state.ts'
+import { isCompleted, isLive, settledState, type WorkerState, workingStates } from '../settled-state.ts'
 import { lockPlace, setDelivery, setLastError, type WorkerPlace } from '../store.ts'
+import { tellable } from '../texts.ts'
 
 interface WorkerRow {
   pipe_id: string
@@ -27,6 +28,7 @@ interface PipeRow {
   settings: string
   epoch: number
   version: number
+  replay_requested_at: string | null
 }
 
 type PlaceValues = { pipeId: string; slot: number; epoch: number }
@@ -37,7 +39,7 @@ const listOfPipeStatement = statement<{ pipeId: string }, WorkerRow>(
   `SELECT ${workerColumns} FROM pipe_workers WHERE pipe_id = :pipeId ORDER BY slot`,
 )
 const pipeStatement = statement<{ pipeId: string; organizationId: string }, PipeRow>(
-  `SELECT kind, state, state_reason, scaling, settings, epoch, version FROM pipes
+  `SELECT kind, state, state_reason, scaling, settings, epoch, version, replay_requested_at FROM pipes
    WHERE id = :pipeId AND organization_id = :organizationId FOR UPDATE`,
 )
 const setEpochStatement = statement<{ pipeId: string; epoch: number }>(
@@ -93,6 +95,11 @@ export async function listWorkers(sql: Sql): Promise<ListedWorker[]> {
   }))
 }
 
+/** Whether somebody works on the pipe, or is about to. Call with the pipe locked: then nobody begins meanwhile. */
+export async function hasLiveWorkers(sql: Sql, pipeId: string, now: string): Promise<boolean> {
+  return (await sql.all(listOfPipeStatement, { pipeId })).some((row) => isRowLive(row, now))
+}
+
 export interface WorkerClaim {
   organizationId: string
   pipeId: string
@@ -120,8 +127,8 @@ export async function claimWorkers(sql: Sql, claim: WorkerClaim): Promise<Claime
   const slots = slotsOf(pipe)
   const workers = await sql.all(listOfPipeStatement, { pipeId })
   const isTaken = (row: WorkerRow): boolean =>
-    isCompleted({ state: row.state, pipeVersion: row.pipe_version }, pipe.version) || isLive(row, now)
-  if (workers.some((row) => row.slots !== slots && isLive(row, now))) return nothing
+    isCompleted({ state: row.state, pipeVersion: row.pipe_version }, pipe.version) || isRowLive(row, now)
+  if (workers.some((row) => row.slots !== slots && isRowLive(row, now))) return nothing
   for (const { slot, epoch } of workers.filter((row) => row.slots !== slots)) {
     await sql.run(releaseStatement, { pipeId, slot, epoch })
   }
@@ -151,7 +158,16 @@ export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
   const { place, pipeVersion, state, reason, doing, lag, delivery, now } = told
   if (!(await lockPlace(sql, place))) return false
   const { organizationId, pipeId, slot, epoch } = place
-  await sql.run(setStatusStatement, { pipeId, slot, epoch, pipeVersion, state, reason, doing, lag })
+  await sql.run(setStatusStatement, {
+    pipeId,
+    slot,
+    epoch,
+    pipeVersion,
+    state,
+    reason: reason === null ? null : tellable(reason),
+    doing: tellable(doing),
+    lag,
+  })
   if (reason !== null) await setLastError(sql, { pipeId, reason, now })
   if (delivery) await setDelivery(sql, { pipeId, ...delivery })
   await settle(sql, { organizationId, pipeId, now })
@@ -195,7 +211,9 @@ export async function failPipe(sql: Sql, failure: PipeToFail): Promise<boolean> 
   if (place && (await sql.run(releaseStatement, { pipeId, ...place })) === 0) return false
   const pipe = await sql.first(pipeStatement, { pipeId, organizationId })
   if (!pipe) return false
-  if (workingStates.includes(pipe.state)) await sql.run(setStateStatement, { pipeId, state, reason })
+  if (workingStates.includes(pipe.state)) {
+    await sql.run(setStateStatement, { pipeId, state, reason: tellable(reason) })
+  }
   await setLastError(sql, { pipeId, reason, now })
   await settle(sql, failure)
   return true
@@ -210,12 +228,14 @@ export interface ReplayToEnd {
   now: string
 }
 
-/** A request that came later stays. */
+/** A request that came later stays. A pipe that has loaded everything may have waited for this. */
 export async function endReplay(sql: Sql, replay: ReplayToEnd): Promise<void> {
   const { organizationId, pipeId, requestedAt, error, now } = replay
   await lockOrganization(sql, organizationId)
   const ended = await sql.run(endReplayStatement, { organizationId, pipeId, requestedAt })
-  if (ended > 0 && error !== null) await setLastError(sql, { pipeId, reason: error, now })
+  if (ended === 0) return
+  if (error !== null) await setLastError(sql, { pipeId, reason: error, now })
+  await settle(sql, { organizationId, pipeId, now })
 }
 
 /** Call with the organization locked. Leaves version and `updatedAt` alone: nobody has changed the pipe. */
@@ -224,14 +244,19 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
   if (!pipe) return
   const workers = await sql.all(listOfPipeStatement, { pipeId })
   const settled = settledState(
-    { state: pipe.state, version: pipe.version, slots: slotsOf(pipe) },
+    {
+      state: pipe.state,
+      version: pipe.version,
+      slots: slotsOf(pipe),
+      replayRequestedAt: pipe.replay_requested_at,
+    },
     workers.map((row) => ({
       slot: row.slot,
       slots: row.slots,
       state: row.state,
       reason: row.reason,
       pipeVersion: row.pipe_version,
-      isLive: isLive(row, now),
+      isHeld: row.expires_at > now,
     })),
   )
   if (!settled) return
@@ -244,6 +269,6 @@ function slotsOf(pipe: PipeRow): number {
   return workerCount({ kind: pipe.kind, scaling: JSON.parse(pipe.scaling), settings: JSON.parse(pipe.settings) })
 }
 
-function isLive(row: WorkerRow, now: string): boolean {
-  return row.state !== 'completed' && row.expires_at > now
+function isRowLive({ state, expires_at }: WorkerRow, now: string): boolean {
+  return isLive({ state, isHeld: expires_at > now })
 }

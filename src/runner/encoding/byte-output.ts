@@ -37,9 +37,11 @@ export class ByteOutput {
 
   text(text: string): void {
     const { length } = text
-    // UTF-8 takes at most three bytes for each unit of the text.
+    // UTF-8 takes at least one byte and at most three for each unit of the text.
+    this.#claim(length)
     this.#reserve(length * 3)
     if (length > shortLength || !this.#writeAscii(text, length)) this.#at += this.#buffer.write(text, this.#at)
+    this.#claim(0)
   }
 
   #writeAscii(text: string, length: number): boolean {
@@ -56,6 +58,7 @@ export class ByteOutput {
 
   bytes(source: Uint8Array, start = 0, end = source.length): void {
     const sizeBytes = end - start
+    this.#claim(sizeBytes)
     this.#reserve(sizeBytes)
     const isWhole = start === 0 && end === source.length
     // Of very many pieces of something large, nothing is made.
@@ -65,6 +68,7 @@ export class ByteOutput {
   }
 
   byte(byte: number): void {
+    this.#claim(1)
     this.#reserve(1)
     this.#buffer[this.#at++] = byte
   }
@@ -103,10 +107,13 @@ export class ByteOutput {
     return taken
   }
 
+  #claim(sizeBytes: number): void {
+    if (this.#at + sizeBytes > this.#limit) throw new OutputFull()
+  }
+
   #reserve(sizeBytes: number): void {
     const neededBytes = this.#at + sizeBytes
     if (neededBytes <= this.#buffer.length) return
-    if (neededBytes > this.#limit) throw new OutputFull()
     const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, this.#buffer.length * 2))
     this.#buffer.copy(larger, 0, 0, this.#at)
     this.#buffer = larger

@@ -11,11 +11,11 @@ import {
   schemaIdOf,
 } from '../../sources/formats/confluent-records.ts'
 import { Undecodable } from '../../sources/formats/decode.ts'
+import { findInRow } from '../../sources/formats/field-path.ts'
 import { BudgetSpent, type SampleBudget } from '../../sources/formats/sample-budget.ts'
 import type { SchemaRegistry } from '../../sources/formats/schema-registry.ts'
 import { type FailureCode, NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
 import type { ByteOutput } from './byte-output.ts'
-import { findByPath } from './field-path.ts'
 import { type FilledColumn, shapeByColumn } from './field-plan.ts'
 import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
 import type { RecordFormat } from './record-format.ts'
@@ -38,6 +38,11 @@ export function avroRecords(filled: readonly FilledColumn[]): RecordFormat {
 
 /** Those that no record of a while had are loaded again. */
 const maxSchemas = 100
+/** Of one batch: more come of records that are none of this format, whose ids are made up. */
+const maxUnusable = 100
+/** Somebody may put a schema into the registry that was not there. */
+const unusableForMs = 60_000
+const maxRemembered = 1_000
 
 /** Each record names its schema. */
 export function confluentRecords(
@@ -48,19 +53,32 @@ export function confluentRecords(
   const shape = shapeByColumn('JSONEachRow', filled)
   const writeRow = makeRowWriter(filled)
   const opened = new Map<number, OpenBody>()
+  const unusable = new Map<number, { why: Undecodable; sinceMs: number }>()
+  const openOrSay = async (from: SchemaRegistry, id: number): Promise<OpenBody | Undecodable> => {
+    const known = unusable.get(id)
+    if (known && performance.now() - known.sinceMs < unusableForMs) return known.why
+    return opened.get(id) ?? (await openSchema(format, from, id))
+  }
+  const remember = (id: number, open: OpenBody | Undecodable): void => {
+    opened.delete(id)
+    if (!(open instanceof Undecodable)) opened.set(id, open)
+    else if (unusable.get(id)?.why !== open) unusable.set(id, { why: open, sinceMs: performance.now() })
+    for (const oldest of unusable.keys()) if (unusable.size > maxRemembered) unusable.delete(oldest)
+  }
   return {
     shape,
     async prepare(records, signal) {
       if (!registry) throw noRegistry(format.name)
       const needed: Schemas = new Map()
+      let unusableCount = 0
       for (const { value } of records) {
         const id = findSchemaId(value, format)
         if (id === undefined || needed.has(id)) continue
-        const open = opened.get(id) ?? (await openSchema(format, registry, id))
+        const open = await openOrSay(registry, id)
         signal.throwIfAborted()
         needed.set(id, open)
-        opened.delete(id)
-        if (!(open instanceof Undecodable)) opened.set(id, open)
+        remember(id, open)
+        if (open instanceof Undecodable && ++unusableCount > maxUnusable) throw tooManyUnusable(format.name)
       }
       for (const id of opened.keys()) if (opened.size > maxSchemas) opened.delete(id)
       return { shape, write: (record, out) => writeRow(rowOf(record, format, needed), record.meta, out) }
@@ -69,6 +87,16 @@ export function confluentRecords(
       throw new Error('the schemas of the records were not loaded')
     },
   }
+}
+
+function tooManyUnusable(format: ConfluentFormat['name']): ProbeFailure {
+  return new ProbeFailure({
+    step: 'decode',
+    code: 'undecodable',
+    reason: `the records name more than ${maxUnusable} schemas that the schema registry does not have, or that cannot be used`,
+    remedy: `check that the records are ${format}, and that schemaRegistry is the one that their writers use`,
+    field: 'schemaRegistry',
+  })
 }
 
 /** By id; why it cannot be used, when it cannot. */
@@ -129,7 +157,7 @@ function makeRowWriter(filled: readonly FilledColumn[]): (row: Row, meta: Row, o
   const columns: WrittenColumn[] = filled.map(({ name, type, field, isVirtual }) => ({
     label: Buffer.from(`${JSON.stringify(name)}:`),
     writer: makeColumnWriter(type, isVirtual ? 'moment' : 'day'),
-    valueIn: isVirtual ? ofTransport(valueGetter(field, type)) : ofRow(field),
+    valueIn: isVirtual ? ofTransport(valueGetter(field, type)) : (row) => findInRow(row, field),
   }))
   return (row, meta, out) => {
     let before = '{'
@@ -149,14 +177,3 @@ const ofTransport =
   (valueIn: (meta: Row) => unknown): WrittenColumn['valueIn'] =>
   (_row, meta) =>
     valueIn(meta)
-
-function ofRow(field: string): WrittenColumn['valueIn'] {
-  const memberOf = (holder: unknown, name: string): unknown =>
-    isRow(holder) && Object.hasOwn(holder, name) ? holder[name] : undefined
-  if (!field.includes('.')) return (row) => memberOf(row, field)
-  return (row) => findByPath<unknown>(row, field, memberOf)
-}
-
-function isRow(value: unknown): value is Row {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

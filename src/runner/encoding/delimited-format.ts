@@ -2,12 +2,14 @@
 // first value, unless a value is to fill columns of different types: then values are picked out of the row.
 import { Buffer } from 'node:buffer'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import { Undecodable } from '../../sources/formats/decode.ts'
 import { decodeDelimited } from '../../sources/formats/delimited-rows.ts'
 import type { Row } from '../../sources/source.ts'
 import type { RowShape } from '../rows.ts'
 import { cellsIn, type DelimitedText, trimLine } from './delimited-scan.ts'
 import { delimitedValue } from './delimited-value.ts'
 import { type FilledColumn, isSharedUnequally, shapeByColumn } from './field-plan.ts'
+import type { TextRange } from './json-scan.ts'
 import type { ObjectFormat } from './object-format.ts'
 
 export interface DelimitedParts {
@@ -38,10 +40,18 @@ type RowFormat = Omit<ObjectFormat, 'rowEnds' | 'dataStart'>
 export function delimitedFormat(parts: DelimitedParts): RowFormat {
   const { text, filled } = parts
   const names = fieldNames(parts)
-  const present = filled.filter(({ field, isVirtual }) => isVirtual || names.includes(field))
-  // The engine knows delimiters of one byte only.
-  const isPicked = isSharedUnequally(present) || text.delimiter.length > 1
+  const present = parts.firstRow ? filled.filter(({ field, isVirtual }) => isVirtual || names.includes(field)) : filled
+  if (present.length === 0) throw new Undecodable('it has none of the columns')
+  const isPicked = isSharedUnequally(present) || !isForEngine(text)
   return isPicked ? pickedFormat(parts, names, present) : straightFormat(parts, names, present)
+}
+
+/**
+ * Engines know delimiters of one byte only. Some of these they refuse, and others they take for a part of a value that is not
+ * quoted, as they do with digits.
+ */
+function isForEngine({ format, delimiter }: DelimitedText): boolean {
+  return format === 'TabSeparated' || [',', ';', '|'].includes(delimiter.toString('utf8'))
 }
 
 /** What the values of a row are called, in their order. */
@@ -109,7 +119,7 @@ export function pickedFormat(
   names: string[],
   columns: readonly FilledColumn[],
 ): RowFormat {
-  const isRedelimited = text.delimiter.length > 1
+  const isRedelimited = !isForEngine(text)
   const written: DelimitedText = isRedelimited ? { ...text, delimiter: Buffer.from(',') } : text
   const sources = columns.map(({ field, type, isVirtual }) =>
     isVirtual ? delimitedValue(virtualValues[field], type, text.format) : names.indexOf(field),
@@ -117,7 +127,7 @@ export function pickedFormat(
   return {
     shape: { ...shapeByColumn(text.format, columns), ...delimiterOf(written) },
     isStraight: () => false,
-    check: () => undefined,
+    check: (bytes, start, end) => problemOfCells(cellsIn(bytes, { start, end }, text), names.length),
     trim: (bytes, row) => trimLine(bytes, row, text),
     write(bytes, row, out) {
       const cells = cellsIn(bytes, row, text)
@@ -134,6 +144,14 @@ export function pickedFormat(
     },
     kept: hasNames ? { names } : {},
   }
+}
+
+/** The engine says so of rows that it gets as they lie, and lets one end with one more delimiter. */
+function problemOfCells(cells: TextRange[], wantedCount: number): string | undefined {
+  const last = cells.at(-1)
+  const isClosed = cells.length === wantedCount + 1 && last?.start === last?.end
+  if (cells.length === wantedCount || isClosed) return undefined
+  return `it has ${cells.length === 1 ? '1 value' : `${cells.length} values`}, where the first row has ${wantedCount}`
 }
 
 function requoted(cell: Buffer): Buffer {

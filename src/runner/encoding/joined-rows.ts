@@ -14,6 +14,8 @@ export function joinRows(parts: readonly Rows[]): Rows {
     count += part.count
   }
   const startOf = (position: number): number => starts[position] ?? count
+  /** Of the part that has the row. */
+  const positionOf = (index: number): number => findLastStart(starts, index)
   return {
     shape: only.shape,
     count,
@@ -32,19 +34,29 @@ export function joinRows(parts: readonly Rows[]): Rows {
       return taken.length === 0 ? only.only(0, 0) : joinRows(taken)
     },
     without(refused) {
-      return joinRows(
-        parts.map((part, position) => {
-          const start = startOf(position)
-          const own = [...refused].map((index) => index - start).filter((index) => index >= 0 && index < part.count)
-          return part.without(new Set(own))
-        }),
-      )
+      const ofParts = parts.map(() => new Set<number>())
+      for (const index of refused) {
+        const position = positionOf(index)
+        ofParts[position]?.add(index - startOf(position))
+      }
+      return joinRows(parts.map((part, position) => part.without(ofParts[position]!)))
     },
     keep(index) {
-      const position = starts.findLastIndex((start) => start <= index)
+      const position = positionOf(index)
       return parts[position]!.keep(index - startOf(position))
     },
   }
+}
+
+/** The last of those that are not beyond the index: a part without rows begins where the next one does. */
+function findLastStart(starts: readonly number[], index: number): number {
+  let [low, high] = [0, starts.length]
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1
+    if (starts[middle]! <= index) low = middle
+    else high = middle
+  }
+  return low
 }
 
 /** Undefined when they cannot be sent as one. */

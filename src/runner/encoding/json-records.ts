@@ -14,6 +14,7 @@ export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): Re
   const rows = makeJsonRows(filled)
   // What is only copied is copied from where it lies.
   const isCopied = rows.isStraight && unpack === unpackNothing
+  const needsMeta = filled.some(({ isVirtual }) => isVirtual)
   return {
     shape: rows.shape,
     check(record) {
@@ -33,7 +34,7 @@ export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): Re
         rows.write(place.bytes, { start: place.valueStart, end: place.valueEnd }, noMeta, out)
       } else {
         const bytes = asBuffer(unpack(record.value))
-        rows.write(bytes, { start: 0, end: bytes.length }, rows.isStraight ? noMeta : record.meta, out)
+        rows.write(bytes, { start: 0, end: bytes.length }, needsMeta ? record.meta : noMeta, out)
       }
     },
   }

@@ -2,11 +2,11 @@
 // put in at their beginning, or values are picked out of them by their place in the text.
 import type { Buffer } from 'node:buffer'
 import { excerptOf } from '../../sources/formats/decode.ts'
+import { findByPath } from '../../sources/formats/field-path.ts'
 import type { Row } from '../../sources/source.ts'
 import type { RowShape } from '../rows.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { parseType } from './engine-type.ts'
-import { findByPath } from './field-path.ts'
 import { type FilledColumn, isSharedUnequally, shapeByColumn, shapeByField } from './field-plan.ts'
 import {
   code,

@@ -91,4 +91,14 @@ describe('ByteOutput', () => {
     out.backTo(sizeBytes)
     assert.equal(String(out.written()), 'abc')
   })
+
+  it('stops at its limit where there is room for more, and not before it', () => {
+    const out = new ByteOutput({ expectedBytes: 1_000 })
+    out.limit(10)
+    out.text('x'.repeat(10))
+    for (const more of [() => out.byte(1), () => out.text('x'), () => out.bytes(Buffer.from('x'))]) {
+      assert.throws(more, OutputFull)
+    }
+    assert.throws(() => out.limit(2) ?? out.text('€'), OutputFull)
+  })
 })

@@ -15,6 +15,7 @@ import { type ObjectFormat, virtualValuesOf } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { makeRecordEncoder } from './record-encoder.ts'
 import { recordOfKept } from './record-rows.ts'
+import { makeRest } from './rest.ts'
 import type { RowEnds } from './row-ends.ts'
 
 export interface KeptRow {
@@ -48,15 +49,17 @@ async function recordsAgain(parts: EncoderParts, kept: KeptRow[]): Promise<Rows>
 }
 
 /** Rows of several files have different fields: all are brought into the order of the columns. */
-function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Rows {
+async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
   const source = parts.source as ObjectStorageSource
   const filled = fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings)
   const formatFor = formatMaker(source, filled)
-  const rows = kept.map(({ partition, raw, meta }) => {
+  const rest = makeRest(new AbortController().signal)
+  const rows: Rows[] = []
+  for (const { partition, raw, meta } of kept) {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     const { object, names } = metaOf(meta)
     const format = formatFor(bytes, virtualValuesOf(object), names)
-    return rowsOfPiece({
+    const piece = {
       object,
       partition,
       format: { ...format, rowEnds: oneRow, dataStart: 0 },
@@ -64,8 +67,9 @@ function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Rows {
       begin: 0,
       ends: Uint32Array.of(bytes.length),
       readBytes: bytes.length,
-    })
-  })
+    }
+    rows.push(await rowsOfPiece(piece, rest))
+  }
   return joinRows(rows)
 }
 

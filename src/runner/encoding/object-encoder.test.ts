@@ -287,6 +287,30 @@ describe('JSON objects', () => {
     assert.deepEqual(rows.keep(2).position, 'bytes 17 to 23 of in/a')
   })
 
+  it('lose only their first row when it is broken, however much comes after it', async () => {
+    const line = `{"a":1,"b":"${'x'.repeat(1000)}"}\n`
+    const object = objectOf(`{"a":1,"b":"cut off\n${line.repeat(200)}`, { chunkBytes: 10_000 })
+    const [first] = await piecesOf({ format: 'JSONEachRow' }, object, 50_000)
+    assert.ok(first!.rows.count > 10)
+    assert.deepEqual(
+      first!.rows.undecodable.map(({ index }) => index),
+      [0],
+    )
+  })
+
+  it('are cut at the same places however they arrive', async () => {
+    const large = JSON.stringify({ a: 1, list: Array.from({ length: 10_000 }, (_, index) => index) }, undefined, 2)
+    const text = `${large},\n{"a":2},\n{"a":3}`
+    const cuts = await Promise.all(
+      [1_000, 65_536, 1_000_000].map(async (chunkBytes) => {
+        const pieces = await piecesOf({ format: 'JSONEachRow' }, objectOf(text, { chunkBytes }), 100)
+        return pieces.map(({ endByte, rows }) => [endByte, rows.count])
+      }),
+    )
+    assert.deepEqual(cuts[1], cuts[0])
+    assert.deepEqual(cuts[2], cuts[0])
+  })
+
   it('get what is known of their object put in', async () => {
     const columns = ['a Int64', '_path String', '_file LowCardinality(String)', '_size UInt64', '_time DateTime']
     const rows = await rowsOf({ format: 'JSONEachRow', columns }, '{"a":1}\n{}', 'in/a "b".json')
@@ -335,6 +359,31 @@ describe('delimited objects', () => {
     assert.equal(await textOf(rows), '"1","1","a"\n"2,5","2,5","a"\n')
   })
 
+  it('are sent with a comma in place of a delimiter that engines refuse or misread', async () => {
+    for (const delimiter of ['\t', ' ', '"', "'", '.', '0', '-', ':', 'e']) {
+      const pipe = { format: 'CSV', delimiter, columns: ['a Int64', 'b String'] }
+      const rows = await rowsOf(pipe, `1${delimiter}x,y\n2${delimiter}"y z"\n`)
+      assert.equal(rows.shape.delimiter, ',', delimiter)
+      assert.equal(await textOf(rows), '1,"x,y"\n2,"y z"\n', delimiter)
+    }
+    for (const delimiter of [',', ';', '|']) {
+      const rows = await rowsOf({ format: 'CSV', delimiter, columns: ['a Int64', 'b String'] }, `1${delimiter}x\n`)
+      assert.deepEqual([rows.shape.delimiter, await textOf(rows)], [delimiter, `1${delimiter}x\n`])
+    }
+  })
+
+  it('are refused where they have another number of values, also when their values are picked', async () => {
+    const rows = await rowsOf(
+      { format: 'CSV', delimiter: '\t', columns: ['a Int64', 'b String'] },
+      '1\tx\n2\n3\ty\t\n4\tz\tz\n',
+    )
+    assert.deepEqual(rows.undecodable, [
+      { index: 1, reason: 'it has 1 value, where the first row has 2' },
+      { index: 3, reason: 'it has 3 values, where the first row has 2' },
+    ])
+    assert.equal(await textOf(rows), '1,x\n3,y\n')
+  })
+
   it('of TabSeparated lose the carriage return at the end of their lines', async () => {
     const rows = await rowsOf({ format: 'TabSeparated', columns: ['a Int64', 'b Int64'] }, '1\t2\r\n3\t4\r\n')
     assert.equal(await textOf(rows), '1\t2\n3\t4\n')
@@ -343,6 +392,7 @@ describe('delimited objects', () => {
   it('that cannot be read are for the user to know of', async () => {
     for (const [pipe, content, reason] of [
       [{ format: 'CSVWithNames' }, 'a,a\n1,2\n', 'line 1 has the name "a" twice'],
+      [{ format: 'CSVWithNames' }, 'x,y\n1,2\n', 'it has none of the columns'],
       [
         { format: 'CSV', compression: 'gzip' },
         '1\n',
@@ -429,5 +479,14 @@ describe('objects that are one piece', () => {
 
   it('cannot fill columns from what is known of the object', async () => {
     await assert.rejects(piecesOf({ format: 'Parquet', columns: ['_path String'] }, objectOf(content)), ProbeFailure)
+  })
+
+  it('of Avro cannot fill columns from within a record, where the engine would store the default', async () => {
+    const mappings = { a: 'customer.id' }
+    await assert.rejects(piecesOf({ format: 'Avro', mappings }, objectOf(content)), (error) => {
+      assert.ok(error instanceof ProbeFailure)
+      return error.code === 'misfit' && error.reason.includes('"customer.id"')
+    })
+    assert.equal((await piecesOf({ format: 'Parquet', mappings }, objectOf(content))).length, 1)
   })
 })

@@ -20,6 +20,8 @@ import {
 } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { explained, type ObjectPlan, openChunks } from './object-stream.ts'
+import { makeRest, type Rest } from './rest.ts'
+import { findEnds } from './row-ends.ts'
 import { wholeObjectRows } from './whole-object-rows.ts'
 
 export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
@@ -36,7 +38,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
       }
       const opened = await openObject(plan, object, signal)
       try {
-        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes })
+        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeRest(signal) })
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -53,8 +55,9 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         const end = endByte ?? begin + feed.bytes.length
         if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
         const bytes = feed.take(end - begin)
-        const ends = format.rowEnds.find(bytes, endByte === null ? 'object' : 'row')
-        return rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - beginByte })
+        const rest = makeRest(signal)
+        const ends = await findEnds(format.rowEnds, bytes, { ending: endByte === null ? 'object' : 'row', rest })
+        return await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - beginByte }, rest)
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -96,21 +99,23 @@ interface Cutting {
   partition: string
   beginByte: number
   pieceBytes: number
+  rest: Rest
 }
 
 type Piece = { beginByte: number; endByte: number | null; rows: Rows }
 
 async function* cutPieces(
   { feed, format }: OpenedObject,
-  { object, partition, beginByte, pieceBytes }: Cutting,
+  { object, partition, beginByte, pieceBytes, rest }: Cutting,
 ): AsyncGenerator<Piece, void> {
   await feed.skipTo(Math.max(beginByte, format.dataStart))
   for (let pieceBegin = beginByte; ; ) {
     const { begin } = feed
-    const { cut, ends } = await findCut(feed, format, pieceBytes)
+    const { cut, ends } = await findCut(feed, format, { pieceBytes, rest })
     const end = begin + (cut ?? feed.bytes.length)
     const bytes = feed.take(end - begin)
-    const rows = rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - pieceBegin })
+    const readBytes = end - pieceBegin
+    const rows = await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes }, rest)
     yield { beginByte: pieceBegin, endByte: cut === undefined ? null : end, rows }
     if (cut === undefined) return
     pieceBegin = end
@@ -124,11 +129,15 @@ interface Cut {
   ends: Uint32Array
 }
 
-async function findCut(feed: ObjectFeed, format: ObjectFormat, pieceBytes: number): Promise<Cut> {
+async function findCut(
+  feed: ObjectFeed,
+  format: ObjectFormat,
+  { pieceBytes, rest }: Pick<Cutting, 'pieceBytes' | 'rest'>,
+): Promise<Cut> {
   for (let wantedBytes = pieceBytes + 1; ; wantedBytes = feed.bytes.length * 2) {
     await feed.fill(wantedBytes)
     const { bytes, isEnded } = feed
-    const ends = format.rowEnds.find(bytes, isEnded ? 'object' : 'anywhere')
+    const ends = await findEnds(format.rowEnds, bytes, { ending: isEnded ? 'object' : 'anywhere', rest })
     const isLast = isEnded && bytes.length <= pieceBytes
     const count = isLast ? 0 : countToCut(bytes, ends, format, pieceBytes)
     if (count > 0) return { cut: ends[count - 1], ends: ends.subarray(0, count) }

@@ -33,6 +33,7 @@ export interface ObjectFormat {
 /** A row that is longer is not what the format says it is. */
 export const maxRowBytes = 64 * 1024 * 1024
 const firstLookBytes = 64 * 1024
+const newline = 0x0a
 
 export function virtualValuesOf({ key, sizeBytes, modifiedAt }: Omit<ObjectToEncode, 'open'>): Row {
   return { _path: key, _file: key.slice(key.lastIndexOf('/') + 1), _size: sizeBytes, _time: modifiedAt ?? null }
@@ -49,6 +50,9 @@ export async function jsonFormat(
     const start = skipSpace(bytes, markBytesOf(bytes))
     if (bytes[start] === code.openList) return { dataStart: start + 1, isList: true }
     const end = endOfValue(bytes, start, bytes.length)
+    // Broken, or large and over many lines: either way what comes next is told by lines.
+    if (end === undefined && !isEnded && bytes.includes(newline, start))
+      return { dataStart: markBytesOf(bytes), isList: false }
     const next = end === undefined ? bytes.length : skipSpace(bytes, end)
     if (next === bytes.length && !isEnded) return undefined
     return { dataStart: markBytesOf(bytes), isList: bytes[next] === code.comma }
@@ -96,13 +100,14 @@ function lineEnd(bytes: Buffer, end: number): number {
   return bytes[end - 1] === 0x0a ? end : at
 }
 
+/** What is looked at depends on the object alone, not on how it arrives: a piece must be cut again as it was. */
 async function lookAhead<Found>(
   feed: ObjectFeed,
   look: (bytes: Buffer, isEnded: boolean) => Found | undefined,
 ): Promise<Found> {
   for (let sizeBytes = firstLookBytes; ; sizeBytes *= 2) {
-    await feed.fill(sizeBytes)
-    const found = look(feed.bytes, feed.isEnded)
+    await feed.fill(sizeBytes + 1)
+    const found = look(feed.bytes.subarray(0, sizeBytes), feed.bytes.length <= sizeBytes)
     if (found !== undefined) return found
     if (sizeBytes > maxRowBytes) throw new Undecodable(tooLong)
   }

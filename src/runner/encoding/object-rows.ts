@@ -6,6 +6,7 @@ import { ByteOutput } from './byte-output.ts'
 import type { TextRange } from './json-scan.ts'
 import { packMeta } from './kept-meta.ts'
 import type { ObjectFormat, ObjectToEncode } from './object-format.ts'
+import type { Rest } from './rest.ts'
 import { partOf, partWithout } from './row-parts.ts'
 
 const chunkBytes = 192 * 1024
@@ -29,7 +30,8 @@ interface PieceRows extends ObjectPiece {
   isStraight: boolean
 }
 
-export function rowsOfPiece(piece: ObjectPiece): Rows {
+/** Rejects with the reason of the signal that the rest has. */
+export async function rowsOfPiece(piece: ObjectPiece, rest: Rest): Promise<Rows> {
   const { format, bytes, ends } = piece
   const starts = new Uint32Array(ends.length)
   for (let index = 1; index < ends.length; index++) starts[index] = ends[index - 1]!
@@ -41,6 +43,7 @@ export function rowsOfPiece(piece: ObjectPiece): Rows {
     const reason = format.check(bytes, start, end)
     if (reason !== undefined) undecodable.push({ index, reason })
     if (isStraight) isStraight = reason === undefined && format.isStraight(bytes, start, end)
+    if (index % 64 === 0) await rest()
   }
   return pieceRows({ ...piece, starts, ends, undecodable, isStraight })
 }

@@ -104,6 +104,25 @@ describe('JSON records', () => {
     )
   })
 
+  it('are asked for what their transport says only where a column wants it', async () => {
+    const asked: number[] = []
+    const record = { value: Buffer.from('{"a":{"b":1}}') }
+    const asking = {
+      ...record,
+      get meta() {
+        asked.push(1)
+        return metaOf(0)
+      },
+    }
+    for (const mappings of [{}, { b: 'a.b' }]) {
+      const encoder = makeRecordEncoder(partsOf({ columns: ['b Int64'], mappings }))
+      textOf(await encoder.encode('orders 3', [asking], signal))
+    }
+    assert.equal(asked.length, 0)
+    const encoder = makeRecordEncoder(partsOf({ columns: ['_offset Int64'] }))
+    assert.equal(textOf(await encoder.encode('orders 3', [asking], signal)), '{"_offset":0,"a":{"b":1}}\n')
+  })
+
   it('that are lists are taken apart, and empty ones are counted but not sent', async () => {
     const rows = await encode({ columns: ['a Int64'] }, ['[{"a":1}, {"a":2}]', '', ' \n', '[]', '\ufeff{"a":3}'])
     assert.equal(textOf(rows), '{"a":1}\n{"a":2}\n{"a":3}\n')
@@ -284,6 +303,30 @@ describe('rows of records', () => {
     }
   }
 
+  it('are told apart by their parts once, however many parts there are', async () => {
+    const encoder = makeRecordEncoder(partsOf({ columns: ['a Int64'] }))
+    const parts: Rows[] = []
+    for (let index = 0; index < 50; index++) {
+      const values = index % 10 === 0 ? [] : [`{"a":${index}}`, `{"a":-${index}}`]
+      parts.push(await encoder.encode(`orders ${index}`, recordsOf(values), signal))
+    }
+    let looks = 0
+    class CountedSet extends Set<number> {
+      override [Symbol.iterator](): SetIterator<number> {
+        looks++
+        return super[Symbol.iterator]()
+      }
+    }
+    const rows = encoder.join(parts)
+    const refused = new CountedSet(Array.from({ length: rows.count }, (_, index) => index).filter((index) => index % 2))
+    const kept = objectsOf(rows.without(refused)).map((row) => (row as { a: number }).a)
+    assert.deepEqual(
+      kept,
+      Array.from({ length: 50 }, (_, index) => index).filter((index) => index % 10 !== 0),
+    )
+    assert.equal(looks, 1)
+  })
+
   it('are the same again when they were kept', async () => {
     const pipe: Pipe = { columns: ['a Int64', '_key String', '_timestamp DateTime64(3)', '_headers String'] }
     const rows = await encode(pipe, ['{"a":1}', '{"a":2}', '{"a":"x"}'])
@@ -395,6 +438,27 @@ describe('Avro and Protobuf records', () => {
       )
       assert.equal(rows.without(new Set([0, 2, 3, 4, 5])).undecodable.length, 0)
       assert.equal(textOf(rows.only(1, 3)), '{"id":5}\n')
+    })
+  })
+
+  it('ask for a schema that is not there once in a while, and give up on very many', async () => {
+    await withRegistry(async (registry) => {
+      const encoder = makeRecordEncoder(
+        partsOf({ format: 'AvroConfluent', registryUrl: registry.url, columns: ['id Int64'] }),
+      )
+      const encodeIds = (ids: number[]) =>
+        encoder.encode('orders 3', recordsOf(ids.map((id) => framed(id, Buffer.from([1])))), signal)
+      try {
+        for (let time = 0; time < 3; time++) assert.equal((await encodeIds([7, 8, 7])).undecodable.length, 3)
+        assert.equal(registry.requests.length, 2)
+        const many = Array.from({ length: 200 }, (_, index) => index + 1)
+        const giveUp = (error: unknown) =>
+          error instanceof ProbeFailure && error.reason.includes('more than 100 schemas')
+        for (let time = 0; time < 3; time++) await assert.rejects(encodeIds(many), giveUp)
+        assert.equal(registry.requests.length, 101)
+      } finally {
+        await encoder.close()
+      }
     })
   })
 

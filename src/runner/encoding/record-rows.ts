@@ -1,6 +1,5 @@
 // Records of a stream as rows. What is cheap to write is written when it is sent. What is not is kept as it was written when it
 // was checked, as far as that takes not too much memory; only the rest is written again.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Undecodable } from '../../sources/formats/decode.ts'
 import type { SourceRecord } from '../../sources/source.ts'
 import type { RefusedRow } from '../delivery.ts'
@@ -8,6 +7,7 @@ import type { Rows, RowToKeep } from '../rows.ts'
 import { ByteOutput, OutputFull } from './byte-output.ts'
 import { packMeta, unpackMeta } from './kept-meta.ts'
 import type { RecordFormat } from './record-format.ts'
+import { makeRest } from './rest.ts'
 import { partOf, partWithout } from './row-parts.ts'
 
 /** What is given away at once. */
@@ -16,7 +16,6 @@ const chunkBytes = 192 * 1024
 const maxKeptBytes = 64 * 1024 * 1024
 /** Of one record. */
 const maxRecordBytes = 64 * 1024 * 1024
-const longestTurnMs = 20
 
 interface Records {
   format: RecordFormat
@@ -38,14 +37,11 @@ export async function encodeRecords(
   const undecodable: RefusedRow[] = []
   const keeper = format.check ? undefined : makeKeeper(format)
   const examine = format.check ?? keeper!.write
-  let restedAtMs = performance.now()
+  const rest = makeRest(signal)
   for (let index = 0; index < records.length; index++) {
     const reason = examine(records[index]!)
     if (reason !== undefined) undecodable.push({ index, reason })
-    if (index % 64 !== 0 || performance.now() - restedAtMs < longestTurnMs) continue
-    await nextTurn()
-    signal.throwIfAborted()
-    restedAtMs = performance.now()
+    if (index % 64 === 0) await rest()
   }
   const written = keeper?.finish() ?? { count: 0, chunks: [] }
   return recordRows({ format, partition, records, undecodable, written })

@@ -1,6 +1,7 @@
 // Where the rows of an object end, in a part of its bytes that begins with a row.
 import type { Buffer } from 'node:buffer'
 import { code, endOfValue, isSpace, skipSpace } from './json-scan.ts'
+import type { Rest } from './rest.ts'
 
 /** How the bytes end: anywhere, behind a row, or with the object. */
 export type Ending = 'anywhere' | 'row' | 'object'
@@ -10,6 +11,30 @@ export interface RowEnds {
   find(bytes: Buffer, ending: Ending): Uint32Array
   /** Whether a piece may end there. */
   mayCutAt(bytes: Buffer, end: number): boolean
+}
+
+const stepBytes = 1024 * 1024
+
+/** What `find` gives, in steps: it does not matter how large they are. */
+export async function findEnds(
+  rowEnds: RowEnds,
+  bytes: Buffer,
+  { ending, rest, firstStepBytes = stepBytes }: { ending: Ending; rest: Rest; firstStepBytes?: number },
+): Promise<Uint32Array> {
+  const ends = new EndList()
+  for (let sizeBytes = firstStepBytes; ; ) {
+    const start = ends.last
+    const isLast = bytes.length - start <= sizeBytes
+    const step = isLast ? bytes.subarray(start) : bytes.subarray(start, start + sizeBytes)
+    const found = rowEnds.find(step, isLast ? ending : 'anywhere')
+    // What follows an end may decide whether there is one, as it does for a piece.
+    const isSure = (end: number): boolean => rowEnds.mayCutAt(bytes, start + end)
+    const count = isLast ? found.length : found.findLastIndex(isSure) + 1
+    for (let index = 0; index < count; index++) ends.push(start + found[index]!)
+    if (isLast) return ends.all()
+    sizeBytes = count === 0 ? sizeBytes * 2 : firstStepBytes
+    await rest()
+  }
 }
 
 /** Numbers of 32 bits: an object has a million rows, and a list of numbers takes twice the memory. */

@@ -1,8 +1,9 @@
 // Objects of formats that the engine reads as a whole: Parquet, and the container of Avro.
 import type { Readable } from 'node:stream'
+import { type WholeFormat, wholeFileProblems } from '../../sources/formats/whole-file-fit.ts'
 import { ProbeFailure } from '../../sources/source.ts'
 import type { Rows } from '../rows.ts'
-import { type FilledColumn, isSharedUnequally, shapeByField } from './field-plan.ts'
+import { type FilledColumn, shapeByField } from './field-plan.ts'
 import { packMeta } from './kept-meta.ts'
 import type { ObjectToEncode } from './object-format.ts'
 import { type ObjectPlan, streamOf } from './object-stream.ts'
@@ -15,7 +16,7 @@ export function wholeObjectRows(
   signal: AbortSignal,
 ): Rows {
   const { filled, source } = plan
-  const format = source.format === 'Parquet' ? 'Parquet' : 'Avro'
+  const format: WholeFormat = source.format === 'Parquet' ? 'Parquet' : 'Avro'
   refuseUnfilled(filled, format)
   const { key, sizeBytes } = object
   const whole: Rows = {
@@ -38,12 +39,9 @@ export function wholeObjectRows(
 }
 
 /** The engine fills columns from fields of the file, each with one type, and from nothing else. */
-function refuseUnfilled(filled: readonly FilledColumn[], format: string): void {
-  const virtual = filled.find(({ isVirtual }) => isVirtual)
-  const reason = virtual
-    ? `the column "${virtual.name}" takes from ${virtual.field}, which cannot be put into ${format}`
-    : `two columns of different types take from the same field, which ${format} cannot give them`
-  if (!virtual && !isSharedUnequally(filled)) return
+function refuseUnfilled(filled: readonly FilledColumn[], format: WholeFormat): void {
+  const [reason] = wholeFileProblems(filled, format)
+  if (reason === undefined) return
   const remedy = 'map the columns to fields of the files, or leave them out'
   throw new ProbeFailure({ step: 'fit', code: 'misfit', reason, remedy, field: 'fieldMappings' })
 }

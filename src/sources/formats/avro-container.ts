@@ -4,7 +4,7 @@ import { constants, crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { decompressSnappy } from 'hyparquet-compressors'
 import { quote } from '../../lib/shape-rules.ts'
 import type { Row } from '../source.ts'
-import { type AvroRecord, parseAvroSchema } from './avro-schema.ts'
+import { type AvroRecord, type LogicalTypes, parseAvroSchema } from './avro-schema.ts'
 import { readAvroRow } from './avro-values.ts'
 import { ByteReader, Misfit, TooShort } from './byte-reader.ts'
 import type { ObjectStart } from './decode.ts'
@@ -30,7 +30,7 @@ const codecs = ['null', 'deflate', 'snappy', 'zstandard'] as const
 type Codec = (typeof codecs)[number]
 
 /** Throws a Misfit, or a SchemaFault. */
-export function openAvroContainer(bytes: Uint8Array): AvroContainer {
+export function openAvroContainer(bytes: Uint8Array, logicalTypes?: LogicalTypes): AvroContainer {
   const reader = new ByteReader(bytes)
   reader.bytes(magic.length)
   const header = readHeader(reader)
@@ -41,7 +41,7 @@ export function openAvroContainer(bytes: Uint8Array): AvroContainer {
   }
   const schema = header.get('avro.schema')
   if (schema === undefined) throw new Misfit('it has no schema')
-  return { schema: parseAvroSchema(schema), codec, marker, reader }
+  return { schema: parseAvroSchema(schema, [], logicalTypes), codec, marker, reader }
 }
 
 const isCodec = (codec: string): codec is Codec => codecs.includes(codec as Codec)

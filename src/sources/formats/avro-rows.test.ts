@@ -62,6 +62,16 @@ async function file(schema: Schema, rows: object[], { codec = 'null', blockSize 
   return buffer(encoder)
 }
 
+/** A file with the schema as it is written here: avsc leaves out what it does not know. At most one row, of fewer than 64 bytes. */
+function fileOfSchema(schema: Schema, row?: Buffer): Buffer {
+  const marker = Buffer.alloc(16, 9)
+  const header = avro.Type.forSchema({ type: 'map', values: 'bytes' }).toBuffer({
+    'avro.schema': Buffer.from(JSON.stringify(schema)),
+  })
+  const block = row ? [Buffer.from([2, row.length * 2]), row, marker] : []
+  return Buffer.concat([Buffer.from('Obj\u0001'), header, marker, ...block])
+}
+
 const record = (fields: Record<string, unknown>, name = 'Row'): Schema =>
   ({ type: 'record', name, fields: Object.entries(fields).map(([key, type]) => ({ name: key, type })) }) as Schema
 
@@ -415,6 +425,52 @@ describe('Avro files', () => {
       if (codec !== 'zstandard') assert.ok(decodeAvroFile(cut, 10_000).rows.length > 100, codec)
       assert.match(await undecodable(() => decodeAvroFile(whole(cut.bytes), 10_000)), /ends too early/)
     }
+  })
+
+  it('declare the types that the engine reads from files, and have the values that it reads', async () => {
+    const place = record({ city: 'string' }, 'Place')
+    const time = { type: 'int', logicalType: 'time-millis' }
+    const uuid = { type: 'fixed', name: 'U', size: 16, logicalType: 'uuid' }
+    const tree = { type: 'record', name: 'Tree', fields: [{ name: 'child', type: ['null', 'Tree'] }] }
+    const fields = {
+      to: place,
+      maybe: ['null', 'Place'],
+      places: { type: 'array', items: ['null', 'Place'] },
+      time,
+      micros: ['null', { type: 'long', logicalType: 'time-micros' }],
+      uuid,
+      choice: ['null', 'string', 'long'],
+      alike: ['int', 'long'],
+      tree,
+      trees: { type: 'array', items: 'Tree' },
+    }
+    const { fields: declared } = decodeAvroFile(whole(fileOfSchema(record(fields))), 10)
+    assert.deepEqual(Object.fromEntries(declared!.map(({ name, type }) => [name, type])), {
+      to: 'Tuple(city String)',
+      maybe: 'Tuple(city String)',
+      places: 'Array(Tuple(city String))',
+      time: 'Int32',
+      micros: 'Nullable(Int64)',
+      uuid: 'String',
+      choice: 'Variant(String, Int64)',
+      alike: 'Nothing',
+      tree: 'Nothing',
+      trees: 'Array(Nothing)',
+    })
+    const row = Buffer.from([20, ...Buffer.alloc(16, 7)])
+    const { rows } = decodeAvroFile(whole(fileOfSchema(record({ time, uuid }), row)), 10)
+    assert.deepEqual(rows, [{ time: 10, uuid: new Uint8Array(16).fill(7) }])
+  })
+
+  it('declare no type without end', async () => {
+    let type: unknown = 'int'
+    for (let level = 0; level < 20; level++) {
+      const inner = level === 0 ? type : `L${level - 1}`
+      const fields = Array.from({ length: 10 }, (_, index) => ({ name: `f${index}`, type: index === 0 ? type : inner }))
+      type = { type: 'record', name: `L${level}`, fields }
+    }
+    const { fields } = decodeAvroFile(whole(fileOfSchema(type as Schema)), 10)
+    assert.ok(fields!.every(({ type }) => type === 'Nothing'))
   })
 
   it('tell their fields even without rows', async () => {

@@ -3,7 +3,7 @@
 import type { Row, SourceField } from '../source.ts'
 import { isAvroContainer, openAvroContainer, type RowLimits, readAvroBlocks } from './avro-container.ts'
 import { parseAvroSchema } from './avro-schema.ts'
-import { fieldsOfAvro } from './avro-types.ts'
+import { fieldsOfAvro, fieldsOfAvroFile } from './avro-types.ts'
 import { readAvroRow } from './avro-values.ts'
 import { Misfit, TooShort } from './byte-reader.ts'
 import { type BodyReader, type ConfluentFormat, decodeConfluent, quoteStart } from './confluent-records.ts'
@@ -23,17 +23,19 @@ export function decodeAvroRecords(records: Uint8Array[]): Decoded {
   const declared: SourceField[][] = []
   for (const [index, bytes] of records.entries()) {
     if (rows.length >= maxRowsOfRecords) break
-    const { fields, hasMore } = decodeContainer({ bytes, isWhole: true }, `record ${index + 1}`, rows, limits)
+    const start = { bytes, isWhole: true }
+    const { fields, hasMore } = decodeContainer(start, { which: `record ${index + 1}`, isFile: false }, rows, limits)
     declared.push(fields)
     if (hasMore) break
   }
   return { rows, fields: mergeFields(declared) }
 }
 
-/** The first rows of an object container file. */
+/** The first rows of an object container file, with the types and values that the engine reads from it. */
 export function decodeAvroFile(start: ObjectStart, maxRows: number): Decoded {
   const rows: Row[] = []
-  const { fields } = decodeContainer(start, 'the object', rows, { maxRows, budget: newBudget() })
+  const limits = { maxRows, budget: newBudget() }
+  const { fields } = decodeContainer(start, { which: 'the object', isFile: true }, rows, limits)
   return { rows, fields }
 }
 
@@ -41,7 +43,7 @@ export function decodeAvroFile(start: ObjectStart, maxRows: number): Decoded {
 export function readAvroRecord(bytes: Uint8Array, budget: SampleBudget): Row[] {
   const rows: Row[] = []
   const limits = { maxRows: Number.POSITIVE_INFINITY, budget }
-  const { hasMore } = decodeContainer({ bytes, isWhole: true }, 'the record', rows, limits)
+  const { hasMore } = decodeContainer({ bytes, isWhole: true }, { which: 'the record', isFile: false }, rows, limits)
   if (hasMore) throw new Undecodable('the record holds more than a record may have')
   return rows
 }
@@ -49,7 +51,7 @@ export function readAvroRecord(bytes: Uint8Array, budget: SampleBudget): Row[] {
 /** Adds to the rows. `hasMore`: it holds more than a sample may have. */
 function decodeContainer(
   start: ObjectStart,
-  which: string,
+  { which, isFile }: { which: string; isFile: boolean },
   rows: Row[],
   limits: RowLimits,
 ): { fields: SourceField[]; hasMore: boolean } {
@@ -60,10 +62,10 @@ function decodeContainer(
   const container = explaining(
     (what) => `${which} has a header that cannot be read: ${what}`,
     which,
-    () => openAvroContainer(start.bytes),
+    () => openAvroContainer(start.bytes, isFile ? 'engine' : 'all'),
     start,
   )
-  const fields = fieldsOfAvro(container.schema)
+  const fields = isFile ? fieldsOfAvroFile(container.schema) : fieldsOfAvro(container.schema)
   const rowsBefore = rows.length
   try {
     explaining(

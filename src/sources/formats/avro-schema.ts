@@ -27,6 +27,9 @@ export type AvroLogical =
   | { type: 'moment'; digits: SecondDigits; isLocal: boolean }
   | { type: 'decimal'; precision: number; scale: number }
 
+/** `engine`: those that the engine knows when it reads a file; it has others as what they are stored as. */
+export type LogicalTypes = 'all' | 'engine'
+
 const primitives = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const
 type Primitive = (typeof primitives)[number]
 
@@ -39,25 +42,30 @@ interface Scope {
   named: Map<string, AvroNode>
   namespace: string
   depth: number
+  logicalTypes: LogicalTypes
 }
 
 /** The record that the schema is. `referenced`: schemas whose names it uses, in the order in which they use one another. */
-export function parseAvroSchema(text: string, referenced: string[] = []): AvroRecord {
-  const named = new Map<string, AvroNode>()
-  for (const other of referenced) parseText(other, named)
-  const node = parseText(text, named)
+export function parseAvroSchema(
+  text: string,
+  referenced: string[] = [],
+  logicalTypes: LogicalTypes = 'all',
+): AvroRecord {
+  const scope: Scope = { named: new Map(), namespace: '', depth: 0, logicalTypes }
+  for (const other of referenced) parseText(other, scope)
+  const node = parseText(text, scope)
   if (node.kind !== 'record') throw new SchemaFault('is not a record, and so has no fields')
   return node
 }
 
-function parseText(text: string, named: Map<string, AvroNode>): AvroNode {
+function parseText(text: string, scope: Scope): AvroNode {
   let json: unknown
   try {
     json = JSON.parse(text)
   } catch {
     throw new SchemaFault('is not JSON')
   }
-  return parseNode(json, { named, namespace: '', depth: 0 })
+  return parseNode(json, scope)
 }
 
 function parseNode(json: unknown, outer: Scope): AvroNode {
@@ -80,7 +88,7 @@ function parseNode(json: unknown, outer: Scope): AvroNode {
     case 'map':
       return { kind: 'map', values: parseNode(json.values, scope) }
     default:
-      return isPrimitive(type) ? withLogical({ kind: type }, logicalOf(json, type)) : parseNode(type, scope)
+      return isPrimitive(type) ? withLogical({ kind: type }, logicalOf(json, type), scope) : parseNode(type, scope)
   }
 }
 
@@ -110,12 +118,17 @@ function parseFixed(json: Record<string, unknown>, scope: Scope): AvroNode {
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > largestFixedBytes) {
     throw new SchemaFault('has a fixed type without a size that is possible')
   }
-  const fixed = withLogical({ kind: 'fixed', sizeBytes: size } as const, logicalOf(json, 'fixed', size))
+  const fixed = withLogical({ kind: 'fixed', sizeBytes: size } as const, logicalOf(json, 'fixed', size), scope)
   return define(json, scope, fixed)
 }
 
-function withLogical<Node extends AvroNode>(node: Node, logical: AvroLogical | undefined): Node {
-  return logical ? { ...node, logical } : node
+function withLogical<Node extends AvroNode>(
+  node: Node,
+  logical: AvroLogical | undefined,
+  { logicalTypes }: Scope,
+): Node {
+  const isForeign = logical?.type === 'time' || (logical?.type === 'uuid' && node.kind === 'fixed')
+  return !logical || (isForeign && logicalTypes === 'engine') ? node : { ...node, logical }
 }
 
 /** A logical type that does not go with its type says nothing, as the specification wants it. */

@@ -1,9 +1,9 @@
 // Fields that a schema declares, as types of the engine. Records of one sample may have several versions of a schema.
 import type { SourceField } from '../source.ts'
 
-/** The engine has no Nullable of lists and maps: an absent one is empty. */
+/** The engine has no Nullable of lists, maps and the like: an absent one is empty. */
 export function nullable(type: string): string {
-  return /^(?:Nullable|Array|Map)\(/.test(type) ? type : `Nullable(${type})`
+  return /^(?:Nullable|Array|Map|Tuple|Variant)\(/.test(type) ? type : `Nullable(${type})`
 }
 
 function optionalField(name: string, type: string): SourceField {

@@ -6,6 +6,7 @@ import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { lostPartition } from './kafka-failure.ts'
 import { earliest } from './kafka-fetch.ts'
 import { loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
+import { positionOf } from './kafka-position.ts'
 import type { RecordWalk } from './kafka-records.ts'
 
 export interface ReadPartition extends TopicPartition {
@@ -16,10 +17,10 @@ export interface ReadPartition extends TopicPartition {
   until: bigint | undefined
   /** Where the partition ends, by the last answer. */
   end: bigint | undefined
+  /** How many partitions the topic had when it was first read, where positions tell. */
+  firstCount: number | undefined
   /** How long brokers have been waited for that gave nothing, while something up to `until` should be there. */
   silentMs: number
-  /** Nothing is left between the position and `until`. */
-  isVoid: boolean
   /** Read before, or begun now: what is lost after that is the user's loss. */
   isBegun: boolean
   /** Was not there when the source was first read. */
@@ -36,6 +37,8 @@ export interface Assignment {
   positions: Positions
   selection: Selection
   offset: KafkaSource['offset']
+  /** By topic: how many partitions it had when it was first read. Found out when the reader is opened. */
+  firstCounts?: Map<string, number>
 }
 
 /** Takes in what the brokers say of the partitions, and finds out where those begin that are new. */
@@ -43,15 +46,15 @@ export async function updatePartitions(
   known: Map<string, ReadPartition>,
   cluster: KafkaCluster,
   assignment: Assignment,
-  isOpening: boolean,
 ): Promise<void> {
-  const found = (await cluster.loadPartitions()).filter((partition) => isAssigned(partition, assignment))
-  const isFirstOpening = isOpening && !isBegunBefore(found, assignment)
+  const found = await cluster.loadPartitions()
+  assignment.firstCounts ??= firstCountsOf(found, assignment.positions)
   for (const partition of found) {
+    if (!isAssigned(partition, assignment)) continue
     const name = partitionName(partition)
     const same = known.get(name)
     if (same) same.leader = partition.leader
-    else known.set(name, { ...newPartition(partition, assignment), isLaterAddition: !isFirstOpening })
+    else known.set(name, newPartition(partition, assignment))
   }
   const missing = Object.keys(assignment.selection.until ?? {}).find((name) => !known.has(name))
   if (missing !== undefined) throw lostPartition(missing)
@@ -64,53 +67,59 @@ function isAssigned(partition: TopicPartition, { selection: { share, until } }: 
 }
 
 /**
- * Where each partition begins is told before anything else of it: what has no position when others have one was not there. Of
- * several readers each tells only where its own begin.
+ * Positions are those of all readers: a topic that has none is read for the first time. What others have begun at tells how many
+ * partitions it had then; the fewest, if several began at once. Where no position tells, all that have none came later.
  */
-function isBegunBefore(own: TopicPartition[], { positions, selection: { share } }: Assignment): boolean {
-  const hasAny = Object.keys(positions).length > 0
-  if (!share || share.count === 1) return hasAny
-  return own.some((partition) => positions[partitionName(partition)] !== undefined)
+function firstCountsOf(found: TopicPartition[], positions: Positions): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const [topic, { length }] of Map.groupBy(found, ({ topic }) => topic)) {
+    const begun = Object.keys(positions).filter((name) => name.startsWith(`${topic}/`))
+    const told = begun.flatMap((name) => positionOf(positions[name] ?? '').firstCount ?? [])
+    if (begun.length === 0) counts.set(topic, length)
+    else counts.set(topic, told.length === 0 ? 0 : Math.min(...told))
+  }
+  return counts
 }
 
-async function place(
-  partitions: ReadPartition[],
-  cluster: KafkaCluster,
-  { offset, selection }: Assignment,
-): Promise<void> {
+async function place(partitions: ReadPartition[], cluster: KafkaCluster, assignment: Assignment): Promise<void> {
   const unplaced = partitions.filter(({ position, leader }) => position === undefined && leader)
   if (unplaced.length === 0) return
   const { first = [], later = [] } = Object.groupBy(unplaced, ({ isLaterAddition }) =>
     isLaterAddition ? 'later' : 'first',
   )
   const [starts, beginnings] = await Promise.all([
-    loadStarts(cluster, first, offset),
+    loadStarts(cluster, first, assignment.offset),
     // All that a partition holds which came later is newer than the moment from which on is to be read.
     loadOffsets(cluster, later, earliest),
   ])
-  const isFromMoment = offset?.strategy === 'from_latest' || offset?.strategy === 'from_timestamp'
+  const mustTellStart = isFromMoment(assignment) && !assignment.selection.until
   for (const partition of unplaced) {
     partition.position = starts.get(partition.name) ?? beginnings.get(partition.name)!
     // The end of today is not the end of the next time, and a start that nobody knows looks like a later addition.
-    partition.mustTellStart = isFromMoment && !selection.until
+    partition.mustTellStart = mustTellStart
   }
 }
 
-function newPartition(
-  found: TopicPartition,
-  { positions, selection }: Assignment,
-): Omit<ReadPartition, 'isLaterAddition'> {
+function isFromMoment({ offset }: Assignment): boolean {
+  return offset?.strategy === 'from_latest' || offset?.strategy === 'from_timestamp'
+}
+
+function newPartition(found: TopicPartition, assignment: Assignment): ReadPartition {
+  const { positions, selection, firstCounts } = assignment
   const name = partitionName(found)
   const [position, until] = [positions[name], selection.until?.[name]]
+  const firstCount = firstCounts?.get(found.topic) ?? 0
+  const begun = position === undefined ? undefined : positionOf(position)
   return {
     ...found,
     name,
-    position: position === undefined ? undefined : BigInt(position),
-    until: until === undefined ? undefined : BigInt(until),
+    position: begun?.offset,
+    until: until === undefined ? undefined : positionOf(until).offset,
     end: undefined,
+    firstCount: begun ? begun.firstCount : (isFromMoment(assignment) && firstCount) || undefined,
     silentMs: 0,
-    isVoid: false,
-    isBegun: position !== undefined,
+    isBegun: begun !== undefined,
+    isLaterAddition: found.partition >= firstCount,
     mustTellStart: false,
     upcoming: undefined,
     hasHead: false,

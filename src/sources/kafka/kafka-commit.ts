@@ -5,6 +5,7 @@ import { NotConnected, type Positions, ProbeFailure } from '../source.ts'
 import type { KafkaCluster } from './kafka-cluster.ts'
 import { type BrokerPlace, kafkaErrors } from './kafka-failure.ts'
 import { byTopic } from './kafka-fetch.ts'
+import { positionOf } from './kafka-position.ts'
 import { WireError } from './kafka-wire.ts'
 
 const commitApis = [offsetCommitV7.api, offsetCommitV2.api] as const
@@ -64,7 +65,11 @@ export function makeCommit(
 function topicsOf(positions: Positions) {
   const offsets = Object.entries(positions).map(([name, position]) => {
     const slash = name.lastIndexOf('/')
-    return { topic: name.slice(0, slash), partition: Number(name.slice(slash + 1)), offset: BigInt(position) }
+    return {
+      topic: name.slice(0, slash),
+      partition: Number(name.slice(slash + 1)),
+      offset: positionOf(position).offset,
+    }
   })
   const topics = byTopic(offsets, ({ partition, offset }) => ({
     partitionIndex: partition,

@@ -6,8 +6,17 @@ import { fetchAnswer } from '../../../test/sources/kafka-answers.ts'
 import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
 import { type Alter, throughKafkaProxy } from '../../../test/sources/kafka-proxy.ts'
 import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
-import { idsOf, jsonRecords, plaintextContext, sourceOf, topicWith } from '../../../test/sources/kafka-world.ts'
-import { type Batch, EndOfInput } from '../source.ts'
+import {
+  configOf,
+  idsOf,
+  jsonRecords,
+  plaintextContext,
+  sourceOf,
+  topicWith,
+} from '../../../test/sources/kafka-world.ts'
+import { type Batch, EndOfInput, NotConnected } from '../source.ts'
+import { makeAccess } from './kafka-connection.ts'
+import { openKafkaReader } from './kafka-reader.ts'
 
 const fetchKey = 1
 
@@ -31,11 +40,39 @@ describe('a range of a Kafka source', () => {
     return read
   }
 
-  it('of which compaction has left nothing has an end', async () => {
-    const { batches, ended } = await readRange(({ apiKey, answer }) =>
-      apiKey === fetchKey ? fetchAnswer(answer, topic, [0], 0) : answer,
-    )
-    assert.deepEqual([idsOf(batches), positionsAfter(batches), ended], [[], { [`${topic}/0`]: '6' }, true])
+  it('of which compaction has left nothing has an end, which a record behind it tells', async () => {
+    const compacted = await topicWith(server, [])
+    for (let id = 0; id < 10; id++) await server.produce(compacted, jsonRecords(1, 1, id))
+    server.compact?.(compacted, 2, 8)
+    const name = `${compacted}/0`
+    for (const [from, until, ids] of [
+      ['2', '6', []],
+      ['1', '8', [1]],
+      ['5', '9', [8]],
+    ] as const) {
+      const { batches, ended } = await readAll(
+        sourceOf(server, compacted),
+        { [name]: from },
+        { waitMs: 10_000 },
+        { until: { [name]: until } },
+      )
+      assert.deepEqual([idsOf(batches), positionsAfter(batches), ended], [ids, { [name]: until }, true])
+    }
+  })
+
+  it('is not passed over because a broker gives nothing of it, for however long', async () => {
+    const alter: Alter = ({ apiKey, answer }) => (apiKey === fetchKey ? fetchAnswer(answer, topic, [0], 0) : answer)
+    await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
+      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+      const config = configOf(server, topic, { config: { brokers: address } })
+      const access = makeAccess(config, { credentials: { ...server.user } }, plaintextContext, surroundings)
+      const options = { selection: { until: { [`${topic}/0`]: '6' } }, stallMs: 4_000 }
+      const reader = await openKafkaReader(access, { [`${topic}/0`]: '2' }, options)
+      const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_500, signal: surroundings.signal }
+      assert.deepEqual(await reader.read(limits), [])
+      await assert.rejects(reader.read(limits), NotConnected)
+      await reader.close()
+    })
   })
 
   it('is given whole by a broker that gives nothing at first', async () => {

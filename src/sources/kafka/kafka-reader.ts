@@ -36,21 +36,31 @@ const leastFetchBytes = 64 * 1024
 /** Of all leaders together. As much again can wait here to be given out. */
 const mostFetchBytes = 16 * 1024 * 1024
 const maxPartitionBytes = 8 * 1024 * 1024
-/** When brokers were waited for this long and gave nothing, there is nothing in a range that once had records. */
+/** A leader can need longer than usual for what was read before, such as what it has moved to cheaper storage. */
+const longestRepeatFetchMs = 5_000
+/** When leaders were waited for this long and gave nothing of a range, they are asked whether they still have it. */
 const longestSilenceMs = 3_000
+/** When nothing of a range came for this long, another connection is to be tried. */
+const longestStallMs = 30_000
+
+export interface KafkaReaderOptions {
+  selection?: Selection
+  refreshMs?: number
+  stallMs?: number
+}
 
 /** Rejects with NotConnected, or with a ProbeFailure. */
 export async function openKafkaReader(
   access: KafkaAccess,
   positions: Positions,
-  { selection = {}, refreshMs = longestRefreshMs }: { selection?: Selection; refreshMs?: number } = {},
+  { selection = {}, refreshMs = longestRefreshMs, stallMs = longestStallMs }: KafkaReaderOptions = {},
 ): Promise<SourceReader> {
   try {
     const cluster = await openCluster(access)
     const partitions = new Map<string, ReadPartition>()
     const assignment: Assignment = { positions, selection, offset: access.config.offset }
-    await updatePartitions(partitions, cluster, assignment, true)
-    return makeReader(access, cluster, partitions, assignment, refreshMs)
+    await updatePartitions(partitions, cluster, assignment)
+    return makeReader(access, cluster, partitions, assignment, { refreshMs, stallMs })
   } catch (error) {
     access.close()
     throw readerError(error)
@@ -62,7 +72,7 @@ function makeReader(
   cluster: KafkaCluster,
   partitions: Map<string, ReadPartition>,
   assignment: Assignment,
-  refreshMs: number,
+  { refreshMs, stallMs }: { refreshMs: number; stallMs: number },
 ): SourceReader {
   const { config, signal } = access
   const fetching = new Map<string, Promise<void>>()
@@ -74,12 +84,14 @@ function makeReader(
   /** In the order in which they have their turn. */
   let turns = [...partitions.values()]
   const isBounded = assignment.selection.until !== undefined
+  /** Since something was given, or the reader was opened. */
+  let waitedMs = 0
 
   const refresh = async (): Promise<void> => {
     const ageMs = performance.now() - refreshedAtMs
     if (ageMs < (isStale ? staleRefreshMs : refreshMs)) return
     refreshedAtMs = performance.now()
-    await updatePartitions(partitions, cluster, assignment, false)
+    await updatePartitions(partitions, cluster, assignment)
     isStale = isLeaderless()
     turns = [...new Set([...turns, ...partitions.values()])]
   }
@@ -101,12 +113,13 @@ function makeReader(
       led.map(({ name, topic, partition, position }) => [name, { topic, partition, offset: position! }]),
     )
     const broker = await cluster.connectionTo(leader)
-    const limits = { waitMs: longestFetchMs, maxBytes, maxPartitionBytes }
+    const waitMs = isBounded ? Math.max(longestFetchMs, Math.min(waitedMs, longestRepeatFetchMs)) : longestFetchMs
+    const limits = { waitMs, maxBytes, maxPartitionBytes }
     const askedAtMs = performance.now()
     const answers = await fetchRecords(broker, [...wanted.values()], limits)
     const isSilent = answers.every(({ bytes }) => bytes.length === 0)
     // What is longer, this process was busy with something else.
-    const silentMs = isSilent ? Math.min(performance.now() - askedAtMs, longestFetchMs) : 0
+    const silentMs = isSilent ? Math.min(performance.now() - askedAtMs, waitMs) : 0
     for (const fetched of answers) {
       const name = partitionName(fetched)
       const partition = partitions.get(name)
@@ -158,11 +171,16 @@ function makeReader(
       const batches = await take(limits)
       startFetches(limits)
       const leftMs = endsAtMs - performance.now()
-      if (batches.length > 0) return batches
+      if (batches.length > 0) {
+        waitedMs = 0
+        return batches
+      }
       if (isBounded && turns.every(isFinished)) throw new EndOfInput()
-      if (limits.signal.aborted) throw new NotConnected()
+      if (limits.signal.aborted || (isBounded && waitedMs >= stallMs)) throw new NotConnected()
       if (leftMs <= 0) return []
+      const waitedFromMs = performance.now()
       await firstOf([...fetching.values()], isStale ? Math.min(leftMs, staleRefreshMs) : leftMs, limits.signal)
+      waitedMs += performance.now() - waitedFromMs
     }
   }
 
@@ -186,15 +204,15 @@ function makeReader(
 }
 
 /**
- * A range can hold nothing any more: compaction removes records and leaves no trace of them, not even where the next one is. One
- * answer without a record does not say so: brokers give such answers also when they are slow.
+ * A range can hold nothing any more when its topic is compacted. Only a batch from behind it says so: silence, however long, is
+ * also that of a leader that is slow, and what it did not give must not be passed over.
  */
 async function judgeSilence(cluster: KafkaCluster, partition: ReadPartition, silentMs: number): Promise<void> {
   if (partition.until === undefined) return
   partition.silentMs = silentMs === 0 ? 0 : partition.silentMs + silentMs
   if (partition.silentMs < longestSilenceMs) return
+  partition.silentMs = 0
   await checkRange(cluster, partition)
-  partition.isVoid = true
 }
 
 /** Records that are gone before they were read, or a topic that was made anew, are for the user to know of. */

@@ -25,7 +25,7 @@ function partitionWith(bytes: Buffer, partition = 0): ReadPartition {
     until: undefined,
     end: undefined,
     silentMs: 0,
-    isVoid: false,
+    firstCount: undefined,
   }
 }
 

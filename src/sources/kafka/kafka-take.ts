@@ -4,6 +4,7 @@ import type { ReadPartition } from './kafka-assignment.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import { unreadableFailure } from './kafka-failure.ts'
 import { makePace, type Pace } from './kafka-pace.ts'
+import { positionText } from './kafka-position.ts'
 import { RecordWalk, type StoredBatches } from './kafka-records.ts'
 
 /** What came of the partition from its position on. */
@@ -51,7 +52,7 @@ async function takeBatch(
   pace: Pace,
   signal: AbortSignal,
 ): Promise<Batch | undefined> {
-  const { position: from, mustTellStart, name, upcoming } = partition
+  const { position: from, mustTellStart, name, upcoming, firstCount } = partition
   if (from === undefined) return undefined
   const records: SourceRecord[] = []
   if (upcoming) {
@@ -64,14 +65,12 @@ async function takeBatch(
       throw unreadableFailure(partition.topic, partition.partition, upcoming.nextOffset)
     }
     moveOn(partition, upcoming)
-  } else if (partition.isVoid) {
-    partition.position = partition.until
   }
   const next = partition.position ?? from
   if (next === from && !mustTellStart) return undefined
   partition.isBegun = true
   partition.mustTellStart = false
-  return { partition: name, from: String(from), next: String(next), records }
+  return { partition: name, from: positionText(from, firstCount), next: positionText(next, firstCount), records }
 }
 
 /** Between looks at the clock, which take longer than most steps. */

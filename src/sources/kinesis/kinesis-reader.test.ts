@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
+import { assertGapless, loopbackEgress, probe, probeFails, readAll } from '../../../test/sources/conformance.ts'
 import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
 import { accessKey, kinesisConfig, kinesisContext, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
 import { type SignatureCheck, startSignatureCheck } from '../../../test/sources/signature-check.ts'
@@ -96,6 +96,53 @@ describe('a Kinesis that is in trouble', () => {
     const reader = await source.open(positions, surroundings())
     assert.deepEqual(textsOf(await read(reader)), ['{"number":4}'])
     await reader.close()
+  })
+
+  for (const aheadMs of [-2_000, 2_000]) {
+    it(`gives the first records since LATEST once more when our clock is ${aheadMs} ms ahead`, async () => {
+      const streamName = `skewed${aheadMs}`
+      await server.createStream(streamName, 1)
+      await put(streamName, '{"number":0}')
+      await wait(5)
+      const source = sourceAt(door.url, { streamName, iteratorType: 'LATEST' })
+      const config = { ...kinesisConfig, streamName, iteratorType: 'LATEST' as const }
+      const now = (): number => Date.now() + aheadMs
+      const reader = await openKinesisReader(config, { accessKey }, kinesisContext(door.url), {}, surroundings(), {
+        now,
+      })
+      const [start] = await read(reader)
+      await put(streamName, '{"number":1}')
+      const [first] = await read(reader)
+      await put(streamName, '{"number":2}')
+      const [second] = await read(reader)
+      await reader.close()
+      assert.ok(start && first && second)
+      assertGapless([start, first, second])
+      const again = async (from: string, until: string): Promise<string[]> => {
+        const { partition } = start
+        const { batches, ended } = await readAll(source, { [partition]: from }, {}, { until: { [partition]: until } })
+        assert.ok(ended)
+        if (batches.length > 0) assert.equal(batches.at(-1)?.next, until)
+        return textsOf(batches)
+      }
+      assert.deepEqual(await again(start.from, start.next), [])
+      assert.deepEqual(await again(first.from, first.next), ['{"number":1}'])
+      assert.deepEqual(await again(start.from, second.next), ['{"number":1}', '{"number":2}'])
+      assert.deepEqual(await again(second.from, second.next), ['{"number":2}'])
+    })
+  }
+
+  it('tells that the first record of a range is not there any more', async () => {
+    const { batches } = await readAll(sourceAt(door.url), {}, { maxRecords: 1 })
+    const [one, two] = batches
+    assert.ok(one && two)
+    const { partition } = two
+    // Between the two records, and as the numbers of this shard are: their last nine digits, of base 16, are those of the shard.
+    const gone = one.from.replace(/\d+$/, (digits) => String(BigInt(digits) + 16n ** 9n))
+    const again = readAll(sourceAt(door.url), { [partition]: gone }, {}, { until: { [partition]: two.next } })
+    const reason =
+      'the shard shardId-000000000000 of the stream "clicks" has lost records that were read and are not delivered yet'
+    await assert.rejects(again, { name: 'ProbeFailure', code: 'not_found', reason })
   })
 
   it('is waited for when its clock is behind the time that LATEST stood for', async () => {

@@ -24,10 +24,11 @@ import {
   advance,
   beginningOf,
   endOf,
-  endPosition,
   firstShards,
   isAtTime,
   isBeyond,
+  isEnd,
+  isJustAfter,
   lagOf,
   pinAt,
   type ReadShard,
@@ -54,13 +55,20 @@ const passing: FailureCode[] = [
   'source_failed',
 ]
 
+export interface KinesisReaderOptions {
+  selection?: Selection
+  refreshMs?: number
+  /** Our clock, in milliseconds. */
+  now?: () => number
+}
+
 export async function openKinesisReader(
   config: KinesisSource,
   secrets: SourceSecrets,
   context: SourceContext,
   positions: Positions,
   surroundings: Surroundings,
-  { selection = {}, refreshMs = longestRefreshMs }: { selection?: Selection; refreshMs?: number } = {},
+  { selection = {}, refreshMs = longestRefreshMs, now = Date.now }: KinesisReaderOptions = {},
 ): Promise<SourceReader> {
   const closing = new AbortController()
   const signal = AbortSignal.any([surroundings.signal, closing.signal])
@@ -73,7 +81,7 @@ export async function openKinesisReader(
     const shards = firstShards(await kinesis.listShards('describe'), positions, config, selection)
     const missing = Object.keys(selection.until ?? {}).find((id) => shards.every((shard) => shard.id !== id))
     if (missing !== undefined) throw lostFailure(missing, config.streamName)
-    await pinNewest(kinesis, shards)
+    await pinNewest(kinesis, shards, now())
     const listing = { refreshMs, listedAtMs: performance.now() }
     const stream: Stream = { kinesis, shards, name: config.streamName, turn: 0, selection, ...listing }
     return {
@@ -100,8 +108,7 @@ function rethrow(error: unknown): never {
 }
 
 /** A shard that gave nothing until its iterator expired, or until the next reader, begins at this time. */
-async function pinNewest(kinesis: Kinesis, shards: ReadShard[]): Promise<void> {
-  const atMs = Date.now()
+async function pinNewest(kinesis: Kinesis, shards: ReadShard[], atMs: number): Promise<void> {
   const newest = shards.filter((shard) => !shard.isFinished && startOf(shard).type === 'LATEST')
   for (let first = 0; first < newest.length; first += shardsAtOnce) {
     const find = async (shard: ReadShard): Promise<void> => {
@@ -189,17 +196,23 @@ async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal
     shard.iterator = page.next
     shard.isExhausted = page.next === undefined
     shard.isBehind = page.isBehind
-    if (shard.until !== undefined) judgeWanted(stream, shard, page.records.length)
+    if (shard.until !== undefined) judgeWanted(stream, shard, page.records)
   }
 }
 
-/** Of a range that was read before, the last record is there, or records are lost. */
-function judgeWanted({ name }: Stream, shard: ReadShard, cameCount: number): void {
-  shard.emptyPages = cameCount === 0 && !shard.isBehind ? shard.emptyPages + 1 : 0
-  if (shard.until === endPosition) return
+/** Of a range that was read before, the first and the last record are there, or records are lost. */
+function judgeWanted({ name }: Stream, shard: ReadShard, [first]: KinesisRecord[]): void {
+  shard.emptyPages = !first && !shard.isBehind ? shard.emptyPages + 1 : 0
+  // From a record that is not there any more, Kinesis goes on to the oldest that it has.
+  if (first && shard.expected !== undefined && first.sequence !== shard.expected) throw lostFailure(shard.id, name)
+  if (first) shard.expected = undefined
+  if (isEnd(shard.until)) {
+    if (shard.isExhausted && shard.expected !== undefined) throw lostFailure(shard.id, name)
+    return
+  }
   const wanted = shard.waiting.filter((record) => !isBeyond(shard, record))
   const isCut = wanted.length < shard.waiting.length || shard.isExhausted
-  const isMet = shard.until === `after:${wanted.at(-1)?.sequence}`
+  const isMet = isJustAfter(shard.until, wanted.at(-1))
   if ((isCut && !isMet) || shard.emptyPages >= mostEmptyPages) throw lostFailure(shard.id, name)
   shard.waiting = wanted
 }

@@ -9,11 +9,19 @@ import { futureFailure, type KinesisRecord, type Shard, type ShardStart } from '
  * Positions: `at:` and a sequence number is before that record, `after:` is behind it, `time:` and milliseconds is before all
  * that came then or later, `end` is behind all of a shard that is closed. Empty: nothing has been read, and where reading begins
  * is not known before the first record.
+ *
+ * Of a time nobody knows which record it was before: it is of our clock, and LATEST goes by that of Kinesis. A position that a
+ * reader has come to from a time therefore ends with `,first:` and the sequence number of the first record that it gave; without
+ * it, there was none.
  */
 export interface ReadShard extends Shard {
   position: string
   /** Where it begins is to be remembered, even before there is a record. */
   mustTellStart: boolean
+  /** The sequence number of the first record since a time. */
+  firstSinceTime: string | undefined
+  /** Of a range that was read before: the sequence number of the record that must come next. */
+  expected: string | undefined
   /** Where to begin while there is no position. */
   start: ShardStart
   /** Undefined: to be asked for, from the position. */
@@ -34,7 +42,29 @@ export interface ReadShard extends Shard {
   emptyPages: number
 }
 
-export const endPosition = 'end'
+interface Place {
+  type: 'at' | 'after' | 'time' | 'end'
+  /** A sequence number, or milliseconds. */
+  number: string
+  first: string | undefined
+}
+
+function parse(position: string): Place | undefined {
+  const found = /^(?:(at|after|time):(\d+)|end)(?:,first:(\d+))?$/.exec(position)
+  if (!found) return undefined
+  const [, type = 'end', number = '', first] = found
+  return { type: type as Place['type'], number, first }
+}
+
+export function isEnd(position: string | undefined): boolean {
+  return position !== undefined && parse(position)?.type === 'end'
+}
+
+/** Whether the position is behind this record and before the next one. */
+export function isJustAfter(position: string | undefined, record: KinesisRecord | undefined): boolean {
+  const place = position === undefined ? undefined : parse(position)
+  return place?.type === 'after' && place.number === record?.sequence
+}
 
 /** LATEST is now: not the time of the first read, and above all not that of the next reader. */
 export function pinAt(shard: ReadShard, atMs: number): void {
@@ -43,7 +73,7 @@ export function pinAt(shard: ReadShard, atMs: number): void {
 }
 
 export function isAtTime({ position }: ReadShard): boolean {
-  return position.startsWith('time:')
+  return parse(position)?.type === 'time'
 }
 
 /** For a shard that has given nothing yet. */
@@ -53,29 +83,34 @@ export function beginningOf(shard: ReadShard): { from: string; next: string } {
 }
 
 export function endOf(shard: ReadShard): { from: string; next: string } {
-  const from = shard.position
-  shard.position = endPosition
   shard.isFinished = true
-  shard.mustTellStart = false
-  return { from, next: endPosition }
+  return moveTo(shard, 'end')
 }
 
 /** The positions around records of the shard, which are given now. */
 export function advance(shard: ReadShard, first: KinesisRecord, last: KinesisRecord): { from: string; next: string } {
   // The start that is configured may stand for other records at another time; the first record does not.
-  const from = shard.position || `at:${first.sequence}`
-  shard.position = `after:${last.sequence}`
+  shard.position ||= `at:${first.sequence}`
+  if (isAtTime(shard)) shard.firstSinceTime = first.sequence
+  const around = moveTo(shard, `after:${last.sequence}`)
   shard.isFinished ||= isReached(shard.position, shard.until)
+  return around
+}
+
+function moveTo(shard: ReadShard, position: string): { from: string; next: string } {
+  const from = shard.position
+  const next = shard.firstSinceTime === undefined ? position : `${position},first:${shard.firstSinceTime}`
+  shard.position = next
   shard.mustTellStart = false
-  return { from, next: shard.position }
+  return { from, next }
 }
 
 export function startOf({ position, start }: ReadShard): ShardStart {
   if (position === '') return start
-  const [, type, sequence] = /^(at|after|time):(\d+)$/.exec(position) ?? []
-  if (!sequence) throw new Error('not a position of Kinesis')
-  if (type === 'time') return { type: 'AT_TIMESTAMP', atMs: Number(sequence) }
-  return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence }
+  const { type = 'end', number = '' } = parse(position) ?? {}
+  if (type === 'end') throw new Error('not a position of Kinesis to read from')
+  if (type === 'time') return { type: 'AT_TIMESTAMP', atMs: Number(number) }
+  return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence: number }
 }
 
 /**
@@ -103,13 +138,20 @@ export function firstShards(
   }
   const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isNumberedOfShare(id, share)))
   return selected.map((shard) => {
-    const position = positions[shard.id] ?? ''
+    const position = beginOf(positions[shard.id] ?? '', until?.[shard.id])
     // Of LATEST, what was split or merged before is past. What came out of a shard that was read is not.
     const isPast = config.iteratorType === 'LATEST' && shard.isClosed && position === '' && !isContinued(shard)
     const start = isContinued(shard) ? ({ type: 'TRIM_HORIZON' } as const) : configuredStart(config)
-    const isFinished = isPast || position === endPosition || isReached(position, until?.[shard.id])
+    const isFinished = isPast || isEnd(position) || isReached(position, until?.[shard.id])
     return readShard(shard, { position, start, isFinished, until: until?.[shard.id] })
   })
+}
+
+/** Of a range that begins at a time: at the record that came first then, and is told by where it ends. */
+function beginOf(position: string, until: string | undefined): string {
+  if (until === undefined || parse(position)?.type !== 'time') return position
+  const first = parse(until)?.first
+  return first === undefined ? until : `at:${first}`
 }
 
 function isReached(position: string, until: string | undefined): boolean {
@@ -120,8 +162,9 @@ function isReached(position: string, until: string | undefined): boolean {
 
 /** Twice the sequence number, and one more behind it. */
 function placeOf(position: string): bigint | undefined {
-  const [, type, sequence] = /^(at|after):(\d+)$/.exec(position) ?? []
-  return sequence === undefined ? undefined : BigInt(sequence) * 2n + (type === 'after' ? 1n : 0n)
+  const { type, number = '' } = parse(position) ?? {}
+  if (type !== 'at' && type !== 'after') return undefined
+  return BigInt(number) * 2n + (type === 'after' ? 1n : 0n)
 }
 
 /** Whether the record lies behind all that is wanted of the shard. */
@@ -140,7 +183,10 @@ export function addNewShards(known: ReadShard[], shards: Shard[], { share, until
   }
 }
 
-type Unread = Omit<ReadShard, keyof Shard | 'position' | 'start' | 'isFinished' | 'until'>
+type Unread = Omit<
+  ReadShard,
+  keyof Shard | 'position' | 'start' | 'isFinished' | 'until' | 'expected' | 'firstSinceTime'
+>
 
 const unread = (): Unread => ({
   mustTellStart: false,
@@ -153,7 +199,10 @@ const unread = (): Unread => ({
 })
 
 function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'isFinished' | 'until'>): ReadShard {
-  return { ...shard, ...own, ...unread() }
+  const place = parse(own.position)
+  const expected = own.until !== undefined && place?.type === 'at' ? place.number : undefined
+  const firstSinceTime = own.until === undefined ? undefined : parse(own.until)?.first
+  return { ...shard, ...own, ...unread(), expected, firstSinceTime }
 }
 
 function configuredStart({ iteratorType, timestamp = 0 }: KinesisSource): ShardStart {

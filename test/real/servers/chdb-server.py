@@ -141,7 +141,8 @@ def find_insert(sql):
 
 
 def cut_insert(sql, place, end, format_name, data_start):
-    data = sql[data_start:].lstrip().encode("utf-8", "surrogateescape")
+    # One line break belongs to the statement; what comes then is data, also spaces.
+    data = re.sub(r"^[ \t\f]*\r?\n?", "", sql[data_start:]).encode("utf-8", "surrogateescape")
     if place is None:
         return Insert(sql[:end], "", format_name, data)
     after = sql[place.start() if place.group().upper() == "SETTINGS" else place.end() : end].lstrip()

@@ -61,6 +61,9 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
     advertise(advertisedHost) {
       state.advertisedHost = advertisedHost
     },
+    compact(topic, firstOffset, beforeOffset) {
+      state.topics.find(topic)?.partitions[0]?.compact(firstOffset, beforeOffset)
+    },
     async committedOffsets(group) {
       const offsets = [...(state.groups.find(group)?.offsets ?? [])]
       return Object.fromEntries(offsets.map(([place, { offset }]) => [place, offset]))

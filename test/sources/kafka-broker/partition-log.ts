@@ -144,6 +144,12 @@ export class PartitionLog {
       .filter(({ offset }) => offset >= this.startOffset)
   }
 
+  /** As compaction does when all keys in between have newer records: the offsets remain, and nothing has them. */
+  compact(firstOffset: number, beforeOffset: number): void {
+    const isGone = ({ baseOffset, lastOffset }: StoredBatch) => baseOffset >= firstOffset && lastOffset < beforeOffset
+    this.#batches.splice(0, this.#batches.length, ...this.#batches.filter((batch) => !isGone(batch)))
+  }
+
   /** As retention does. Batches that still have a record are kept whole. */
   deleteBefore(offset: number): void {
     this.startOffset = Math.max(this.startOffset, offset)

@@ -4,13 +4,12 @@ import type { EngineAccess } from '../engine/check.ts'
 import type { EngineTable, Sink } from '../engine/engine.ts'
 import { openSink } from '../engine/sink.ts'
 import type { Egress } from '../lib/egress.ts'
-import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { Destination } from '../pipes/destination.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
-import { parseEndpointUrl, passwordPlace } from '../services/service.ts'
+import { openEngineAccess } from '../services/engine-access.ts'
 import { makeReadableSource } from '../sources/make-source.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
 import type { Configuration } from './configuration.ts'
@@ -36,8 +35,8 @@ export async function makeEnds(
 ): Promise<EndsOfPipe> {
   const { organizationId, kind } = pipe
   const secrets = openSecrets(vault, pipe)
-  const password = vault.open(endpoint.sealedPassword, passwordPlace({ id: pipe.serviceId, organizationId }))
-  const access = accessOf(endpoint, new Secret(password))
+  const access = openEngineAccess(vault, { id: pipe.serviceId, organizationId, endpoint })
+  if (!access) throw new Error('the endpoint of a service is stored in a form that is not known')
   const shown = pipe.source as Record<string, unknown>
   return {
     source: await makeReadableSource(kind, { shown, secrets }, { ...context, organizationId }),
@@ -45,13 +44,6 @@ export async function makeEnds(
     access,
     openSink: (signal) => openSink(egress, access, tableOf(pipe.destination), { pipeId, slot, epoch }, { signal }),
   }
-}
-
-function accessOf({ url, username }: Configuration['endpoint'], password: Secret): EngineAccess {
-  const address = parseEndpointUrl(url)
-  if (!address) throw new Error('the endpoint of a service is stored in a form that is not known')
-  const { protocol, host, port } = address
-  return { protocol, host, port, username, password }
 }
 
 /** Only a managed table is made and extended. */

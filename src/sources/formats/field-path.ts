@@ -1,5 +1,5 @@
-// The value at a dotted path, as the fit of a sample finds it: a field that has the whole path as its name wins, then the
-// shortest name that leads to one.
+// The value at a dotted path: a field that has the whole path as its name wins, then the shortest name that leads to one. A probe
+// and a running pipe must find the same.
 
 /** `memberOf` gives what a holder has under a name; undefined when it holds nothing, or not that. */
 export function findByPath<Value>(
@@ -15,4 +15,14 @@ export function findByPath<Value>(
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** In a row that was decoded. */
+export function findInRow(row: unknown, path: string): unknown {
+  return findByPath<unknown>(row, path, memberOf)
+}
+
+function memberOf(holder: unknown, name: string): unknown {
+  if (typeof holder !== 'object' || holder === null || Array.isArray(holder)) return undefined
+  return Object.hasOwn(holder, name) ? (holder as Record<string, unknown>)[name] : undefined
 }

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
+import { describe, it } from 'node:test'
+import { makeRunnerWorld } from '../../test/runner-world.ts'
+import { EngineError } from '../engine/engine.ts'
+import { Log } from '../lib/log.ts'
+import { NotConnected } from '../sources/source.ts'
+import { makePatience, type Patience } from './patience.ts'
+
+function patienceWithLog(): { patience: Patience; logged: string[] } {
+  const logged: string[] = []
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      logged.push(String(chunk))
+      done()
+    },
+  })
+  const { pipe } = makeRunnerWorld({
+    kind: 'kafka',
+    options: {},
+    makeSource: () => {
+      throw new Error('nothing is read here')
+    },
+  }).parts
+  const times = { backOff: { firstMs: 1, longestMs: 1 }, patienceMs: 1 }
+  return { patience: makePatience(pipe, times, new Log('warn', destination)), logged }
+}
+
+describe('patience', () => {
+  it('logs a defect that shows while the worker is being stopped', () => {
+    const { patience, logged } = patienceWithLog()
+    assert.deepEqual(patience.after(new TypeError('a defect'), true), { end: 'stopped' })
+    assert.equal(logged.length, 1)
+    assert.match(logged[0] ?? '', /while it was being stopped/)
+    assert.match(logged[0] ?? '', /TypeError/)
+  })
+
+  it('logs nothing of what is expected of a worker that is being stopped', () => {
+    const { patience, logged } = patienceWithLog()
+    const aborted = AbortSignal.abort().reason as unknown
+    for (const error of [new NotConnected(), new EngineError('passing', 'away'), aborted]) {
+      assert.deepEqual(patience.after(error, true), { end: 'stopped' })
+    }
+    assert.deepEqual(logged, [])
+  })
+
+  it('throws a defect that shows while the worker runs', () => {
+    const { patience } = patienceWithLog()
+    assert.throws(() => patience.after(new TypeError('a defect'), false), TypeError)
+  })
+})
