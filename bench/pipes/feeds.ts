@@ -3,7 +3,7 @@
 import { Producer } from '@platformatic/kafka'
 import { startKafka } from '../../test/real/servers/kafka.ts'
 import { startVersitygw } from '../../test/real/servers/versitygw.ts'
-import { linesOf, orderOf } from './orders.ts'
+import { linesOf, orderOf, usualRowBytes } from './orders.ts'
 
 export interface KafkaFeed {
   kind: 'kafka'
@@ -34,11 +34,10 @@ export interface FeedServer {
 }
 
 const partitions = 4
-/** About 90 KB, as producers that wait a few milliseconds make them. */
+/** About 100 KB, as producers that wait a few milliseconds make them. */
 const rowsPerRecordBatch = 500
 const recordBatchesAtOnce = 16
 const fileBytes = 32 * 1_024 * 1_024
-const measuredRowBytes = 180
 
 export async function startKafkaFeed(rows: number): Promise<FeedServer> {
   const server = await startKafka()
@@ -88,7 +87,7 @@ export async function startObjectFeed(rows: number): Promise<FeedServer> {
   const bucket = 'shop'
   try {
     await server.createBucket(bucket)
-    const rowsPerFile = Math.floor(fileBytes / measuredRowBytes)
+    const rowsPerFile = Math.floor(fileBytes / usualRowBytes)
     for (let begin = 0, number = 1; begin < rows; begin += rowsPerFile, number++) {
       const key = `orders/${String(number).padStart(5, '0')}.json`
       await server.put(bucket, key, linesOf(begin, Math.min(rows, begin + rowsPerFile)))

@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
-import { linesOf } from './orders.ts'
+import { linesOf, usualRowBytes } from './orders.ts'
 
 export type BodyEncoding = 'plain' | 'gzip'
 
-/** As many rows as make an insert of Penstock. */
+/** What Penstock sends at once. */
 const insertBytes = 32 * 1_024 * 1_024
-const measuredRowBytes = 180
 
 export interface Bodies {
   plain: Buffer[]
@@ -18,7 +17,7 @@ export interface Bodies {
 }
 
 export function makeBodies(rows: number): Bodies {
-  const rowsPerBody = Math.floor(insertBytes / measuredRowBytes)
+  const rowsPerBody = Math.floor(insertBytes / usualRowBytes)
   const plain: Buffer[] = []
   for (let begin = 0; begin < rows; begin += rowsPerBody) {
     plain.push(linesOf(begin, Math.min(rows, begin + rowsPerBody)))
