@@ -6,9 +6,7 @@ import { pipeModelOperations, runPipeModel } from './model.ts'
 onBothDatabases('R9 model of pipes', (app) => {
   it('R9 changes pipes as its model does, whatever is asked in whatever order', async () => {
     const seed = Number(process.env.MODEL_SEED ?? Date.now() % 0x7fffffff)
-    const counts = await runPipeModel(app(), 40, seed)
-    // A run that never meets these would prove nothing about them.
-    for (const outcome of [
+    const outcomes = [
       ...pipeModelOperations,
       'changed',
       'unchanged',
@@ -16,8 +14,13 @@ onBothDatabases('R9 model of pipes', (app) => {
       'idempotency_key_reused',
       'version_mismatch',
       'invalid_body',
-    ]) {
-      assert.ok(counts.get(outcome), `seed ${seed} never made: ${outcome}`)
+    ]
+    // A run that never meets these would prove nothing about them; some are so rare that it may take more than one.
+    let missing = outcomes
+    for (let round = 0; round < 5 && missing.length > 0; round++) {
+      const counts = await runPipeModel(app(), 40, seed + round)
+      missing = missing.filter((outcome) => !counts.get(outcome))
     }
+    assert.deepEqual(missing, [], `seed ${seed} never made some outcomes`)
   })
 })
