@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
 import { Kafka, logLevel } from 'kafkajs'
 import type { Feed, KafkaFeed, ObjectFeed } from './pipes/feeds.ts'
+import { peakMegabytes } from './pipes/peak-memory.ts'
 
 export interface PeerTask {
   feed: Feed
@@ -38,11 +39,11 @@ const task = JSON.parse(process.argv[2] ?? '') as PeerTask
 const client = createClient({ ...task.engine, request_timeout: 300_000 })
 const seconds = await move(task, client)
 await client.close()
-const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
+const { userCPUTime, systemCPUTime } = process.resourceUsage()
 const figures: PeerFigures = {
   seconds,
   cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000,
-  peakMegabytes: maxRSS / 1_024,
+  peakMegabytes: peakMegabytes(process.pid),
 }
 console.log(JSON.stringify(figures))
 

@@ -1,5 +1,4 @@
 // One measurement: every contender gets an empty table of the same kind, and counts only when all rows are in it.
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
@@ -8,6 +7,7 @@ import { cleanEnvironment, cpuSeconds, residentMegabytes, run } from '../process
 import type { Feed } from './feeds.ts'
 import { type BodyEncoding, sendAll } from './limit.ts'
 import { columns, sortingKey, sumOfIds } from './orders.ts'
+import { forgetPeak, peakMegabytes } from './peak-memory.ts'
 import type { Penstock } from './penstock.ts'
 
 export interface Measurement {
@@ -130,12 +130,4 @@ async function untilThere(
     if (performance.now() - changedAtMs > longestSilenceMs) throw new Error(`only ${there} rows have arrived`)
     await sleep(lookEveryMs)
   }
-}
-
-function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5')
-}
-
-function peakMegabytes(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024
 }

@@ -36,7 +36,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         yield { beginByte: 0, endByte: null, rows: wholeObjectRows(plan, object, partition, signal) }
         return
       }
-      const opened = await openObject(plan, object, signal)
+      const opened = await openObject(plan, object, signal, pieceBytes)
       try {
         yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeRest(signal) })
       } catch (error) {
@@ -68,13 +68,22 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
   }
 }
 
+const chunkBytes = 64 * 1024
+
 interface OpenedObject {
   feed: ObjectFeed
   format: ObjectFormat
 }
 
-async function openObject(plan: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Promise<OpenedObject> {
-  const feed = makeFeed(openChunks(plan, object, signal))
+async function openObject(
+  plan: ObjectPlan,
+  object: ObjectToEncode,
+  signal: AbortSignal,
+  pieceBytes = 0,
+): Promise<OpenedObject> {
+  // Beyond a piece there is at most what came last.
+  const expectedBytes = Math.min(object.sizeBytes, pieceBytes + chunkBytes)
+  const feed = makeFeed(openChunks(plan, object, signal), expectedBytes)
   try {
     return { feed, format: await formatOf(plan, object, feed) }
   } catch (error) {

@@ -17,13 +17,13 @@ export interface ObjectFeed {
   close(): Promise<void>
 }
 
-const firstBytes = 256 * 1024
+const leastBytes = 256 * 1024
 
-export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>): ObjectFeed {
+/** `pieceBytes`: about as much as will be asked for at once. To begin with so much is cheaper than to grow. */
+export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>, pieceBytes = 0): ObjectFeed {
   let buffer = Buffer.alloc(0)
   let [filledBytes, begin, isEnded] = [0, 0, false]
-  /** The next piece is about as large as the last one. */
-  let expectedBytes = firstBytes
+  let expectedBytes = Math.max(pieceBytes, leastBytes)
 
   const reserve = (sizeBytes: number): void => {
     if (sizeBytes <= buffer.length) return
@@ -46,7 +46,8 @@ export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>): ObjectFeed {
 
   const take = (sizeBytes: number): Buffer => {
     const taken = buffer.subarray(0, sizeBytes)
-    expectedBytes = Math.max(filledBytes, firstBytes)
+    // The next piece is about as large as this one.
+    if (sizeBytes >= leastBytes) expectedBytes = filledBytes
     buffer = Buffer.from(buffer.subarray(sizeBytes, filledBytes))
     filledBytes = buffer.length
     begin += sizeBytes
@@ -78,7 +79,7 @@ export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>): ObjectFeed {
         if (!chunk) return
         append(chunk)
       }
-      take(Math.max(position - begin, 0))
+      if (position > begin) take(position - begin)
     },
     async close() {
       await chunks.return()
