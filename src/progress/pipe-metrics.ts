@@ -1,6 +1,7 @@
 // The figures of a pipe as the API shows them: what its runner has written down, and in words what it is doing.
 import type { Sql } from '../database/sql.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
+import { pipeNotFound } from '../pipes/pipe.ts'
 import type { PipeState } from '../pipes/pipe-state.ts'
 import type { PipeKey } from '../pipes/store.ts'
 import { findProgress, listMinutes, listWorkers, type WorkerProgress } from './figures/store.ts'
@@ -29,7 +30,7 @@ export async function loadMetrics(sql: Sql, key: PipeKey, now: string): Promise<
     await listMinutes(sql, key, since),
   ]
   // Readers have snapshots of their own: it may have been deleted in between.
-  if (!progress) return loadMetrics(sql, key, now)
+  if (!progress) throw pipeNotFound(key.serviceId, key.pipeId)
   return { state, ...progress, doing: whatItDoes(state, workers), lag: lagOf(workers), workers, throughput }
 }
 
