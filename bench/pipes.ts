@@ -206,8 +206,8 @@ not wait longer than 500 ms for more rows; its time is from the request that cre
 table. *The peer* is kafkajs, or the S3 client of AWS, with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); its time
 begins when it has its partitions. The rows were counted, and the sum of their ids compared, after every measurement. Peak RSS is
 that of the whole process in the worst round. The modern engine is the library chDB behind a small HTTP server of our tests;
-Penstock knows a repeated batch there by its token, and in Debian's engine by a column and a staging table, which costs that
-engine more than half again of what a bare insert does.`
+Penstock knows a repeated batch there by its token, and in Debian's engine by a column and a staging table, which is more work for
+that engine than a bare insert.`
 }
 
 async function installPeer(): Promise<void> {
