@@ -1,58 +1,24 @@
 // The peer, as a process of its own: what one writes without Penstock, with the libraries that most would take. Reads, parses,
 // gathers rows and inserts them. Prints what it took as JSON.
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
 import { Kafka, logLevel } from 'kafkajs'
-import type { Feed, KafkaFeed, ObjectFeed } from './pipes/feeds.ts'
-import { peakMegabytes } from './pipes/peak-memory.ts'
+import type { KafkaFeed, ObjectFeed } from './pipes/feeds.ts'
+import { type Insert, type PeerEngine, runPeer } from './pipes/peer-tools.ts'
 
 export interface PeerTask {
-  feed: Feed
-  engine: { url: string; username: string; password: string }
+  feed: KafkaFeed | ObjectFeed
+  engine: PeerEngine
   table: string
   rows: number
   batchRows: number
 }
 
-export interface PeerFigures {
-  seconds: number
-  cpuSeconds: number
-  peakMegabytes: number
-}
-
-type Insert = (rows: unknown[]) => Promise<void>
-
-/** The little that is used of @clickhouse/client, which is installed only when the benchmark runs. */
-interface Client {
-  insert(parameters: { table: string; values: unknown[]; format: 'JSONEachRow' }): Promise<unknown>
-  close(): Promise<void>
-}
-interface ClientModule {
-  createClient(options: PeerTask['engine'] & { request_timeout: number }): Client
-}
-
-const clientFile = join(import.meta.dirname, 'node_modules', '@clickhouse', 'client', 'dist', 'index.js')
-const { createClient } = (await import(clientFile)) as ClientModule
-const task = JSON.parse(process.argv[2] ?? '') as PeerTask
-const client = createClient({ ...task.engine, request_timeout: 300_000 })
-const seconds = await move(task, client)
-await client.close()
-const { userCPUTime, systemCPUTime } = process.resourceUsage()
-const figures: PeerFigures = {
-  seconds,
-  cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000,
-  peakMegabytes: peakMegabytes(process.pid),
-}
-console.log(JSON.stringify(figures))
-
-function move({ feed, table, rows, batchRows }: PeerTask, into: Client): Promise<number> {
-  const insert: Insert = async (values) => {
-    await into.insert({ table, values, format: 'JSONEachRow' })
-  }
-  return feed.kind === 'kafka' ? fromKafka(feed, rows, batchRows, insert) : fromObjects(feed, batchRows, insert)
-}
+const { feed, engine, table, rows, batchRows } = JSON.parse(process.argv[2] ?? '') as PeerTask
+await runPeer(engine, table, (insert) =>
+  feed.kind === 'kafka' ? fromKafka(feed, rows, batchRows, insert) : fromObjects(feed, batchRows, insert),
+)
 
 /** From the moment when it has its partitions: that takes the members of a group a while, which is not what is compared. */
 async function fromKafka(feed: KafkaFeed, rows: number, batchRows: number, insert: Insert): Promise<number> {

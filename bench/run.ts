@@ -11,6 +11,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
+import { fail, progress, wholeNumber } from './command-line.ts'
 import { type ContenderName, Contenders } from './contenders.ts'
 import { type Contender, measure, once, operations } from './load.ts'
 import { emptyLog, residentMegabytes } from './processes.ts'
@@ -40,8 +41,8 @@ const { values: options } = parseArgs({
     profile: { type: 'boolean', default: false },
   },
 })
-const seconds = wholeNumber('--seconds', options.seconds, options.quick ? 1 : 2)
-const rounds = wholeNumber('--rounds', options.rounds, options.quick ? 3 : 5)
+const seconds = wholeNumber('--seconds', options.seconds, { otherwise: options.quick ? 1 : 2, most: 999 })
+const rounds = wholeNumber('--rounds', options.rounds, { otherwise: options.quick ? 3 : 5, most: 999 })
 
 const titles: Record<string, string> = {
   'patch-member': 'PATCH member',
@@ -307,19 +308,4 @@ async function abandon(reason: string, code: number): Promise<void> {
   await contenders.abandon().catch(() => undefined)
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   process.exit(code)
-}
-
-function wholeNumber(name: string, text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise
-  if (!/^[1-9]\d{0,2}$/.test(text)) fail(`${name} must be a number from 1 to 999, not ${text}`)
-  return Number(text)
-}
-
-function progress(text: string): void {
-  process.stderr.write(`${text}\n`)
-}
-
-function fail(sentence: string): never {
-  console.error(sentence)
-  process.exit(1)
 }

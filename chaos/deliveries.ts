@@ -1,8 +1,8 @@
 // R18: whatever dies at whatever moment, every row of the source is in the table exactly as often as in the source.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inWorld, type Run } from './in-world.ts'
-import type { PipeWorld, WorldOptions } from './pipe-world.ts'
-import { type Trouble, troubles, untilRowsCome } from './troubles.ts'
+import type { WorldOptions } from './pipe-world.ts'
+import { happenAll, troubles, untilRowsCome } from './troubles.ts'
 
 const completionTimeoutMs = 90_000
 const rowsOfLargeObject = 40_000
@@ -10,12 +10,13 @@ const rowsOfSmallObject = 3_000
 
 /** The pipe goes on for ever: troubles come one after the other while rows flow. */
 export async function runContinuous(options: WorldOptions, kills: number): Promise<Run> {
+  const { random } = options
   return inWorld(options, async (world) => {
     await world.begin()
     const stopFlow = world.flow(80)
     try {
       await untilRowsCome(world, 0)
-      await happenAll(world, options, kills)
+      await happenAll(world, troubles, { random, kills })
     } finally {
       await stopFlow()
     }
@@ -35,24 +36,11 @@ export async function runOnce(
       await feed.put(world.tally.next(isLarge ? rowsOfLargeObject : random.between(1, rowsOfSmallObject)))
     }
     await world.begin()
-    await happenAll(world, options, kills)
+    await happenAll(world, troubles, { random, kills })
     const deadlineMs = Date.now() + completionTimeoutMs
     while ((await world.metrics()).state !== 'Completed') {
       if (Date.now() > deadlineMs) throw new Error('the pipe did not complete')
       await sleep(200)
     }
   })
-}
-
-async function happenAll(world: PipeWorld, { random }: WorldOptions, kills: number): Promise<void> {
-  let left: Trouble[] = []
-  for (let kill = 0; kill < kills; kill++) {
-    if (left.length === 0) left = random.shuffle(troubles)
-    const trouble = left.pop()
-    if (!trouble) return
-    world.history.note(`${kill + 1}. ${trouble.name}`)
-    const before = await world.countRows()
-    await trouble.happen(world, random)
-    await untilRowsCome(world, before)
-  }
 }

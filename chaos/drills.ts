@@ -2,6 +2,8 @@
 import { runContinuous, runOnce } from './deliveries.ts'
 import { type Feed, makeKafkaFeed, makeObjectFeed } from './feeds.ts'
 import type { Run } from './in-world.ts'
+import { runReplication, runResyncs, runTables } from './postgres-runs.ts'
+import type { PostgresWorldOptions } from './postgres-world.ts'
 import { makeRandom, type Random } from './random.ts'
 import { type EngineName, type Servers, secondLogin } from './servers.ts'
 import { runTakeovers } from './takeovers.ts'
@@ -50,6 +52,15 @@ export async function runDeliveries(servers: Servers, source: SourceName, option
   return source === 'objects once' ? runOnce(world, { kills: troubles, objects: 16 }) : runContinuous(world, troubles)
 }
 
+/** The old engine goes with the old source. */
+async function makePostgresOptions(servers: Servers, options: DrillOptions): Promise<PostgresWorldOptions> {
+  const [engine, source] = await Promise.all([
+    servers.engine(options.engine),
+    servers.postgres(options.engine === 'old' ? '15' : '18'),
+  ])
+  return { engine, source, database: `chaos_${++worlds}`, random: makeRandom(options.seed) }
+}
+
 const sources: SourceName[] = ['kafka', 'objects', 'kafka', 'objects once']
 const runsWithOneSource = 2
 
@@ -83,5 +94,17 @@ export const drills: Record<string, Drill> = {
       const logins = [user, secondLogin]
       return runUpdates({ engine, database: `chaos_${worlds}`, feed, random, logins }, troubles)
     },
+  },
+  'R18-postgres': {
+    most: 15,
+    run: async (servers, options) => runReplication(await makePostgresOptions(servers, options), options.troubles),
+  },
+  tables: {
+    most: 50,
+    run: async (servers, options) => runTables(await makePostgresOptions(servers, options), options.troubles),
+  },
+  'resync under load': {
+    most: 5,
+    run: async (servers, options) => runResyncs(await makePostgresOptions(servers, options), options.troubles),
   },
 }

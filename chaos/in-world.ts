@@ -1,5 +1,6 @@
 // The life of a run: a world is made, used and drained, and what there is to look at stays behind when something is not as it must be.
 import { makePipeWorld, type Outcome, type PipeWorld, type WorldOptions } from './pipe-world.ts'
+import type { Stage } from './stage.ts'
 
 export interface Run {
   outcome: Outcome
@@ -14,7 +15,13 @@ export function isExact({ rows, badRows }: Outcome): boolean {
 }
 
 export async function inWorld(options: WorldOptions, use: (world: PipeWorld) => Promise<void>): Promise<Run> {
-  const world = await makePipeWorld(options)
+  return runIn(await makePipeWorld(options), use)
+}
+
+export async function runIn<World extends Stage & { drain(timeoutMs: number): Promise<Outcome> }>(
+  world: World,
+  use: (world: World) => Promise<void>,
+): Promise<Run> {
   try {
     await use(world)
     const outcome = await world.drain(drainTimeoutMs)

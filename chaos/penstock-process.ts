@@ -18,6 +18,8 @@ export interface Installation {
   folder: string
   /** Undefined: SQLite. */
   databaseUrl: string | undefined
+  /** What else is set for them. */
+  environment?: NodeJS.ProcessEnv
 }
 
 export interface AdminKey {
@@ -42,7 +44,7 @@ export interface PenstockProcess {
   logged(): string
 }
 
-function environmentOf({ folder, databaseUrl }: Installation): NodeJS.ProcessEnv {
+function environmentOf({ folder, databaseUrl, environment }: Installation): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
     NODE_COMPILE_CACHE: compileCache,
@@ -53,6 +55,7 @@ function environmentOf({ folder, databaseUrl }: Installation): NodeJS.ProcessEnv
     PENSTOCK_ALLOW_PLAINTEXT: 'true',
     PENSTOCK_RATE_LIMIT: '100000/1s',
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    ...environment,
   }
 }
 

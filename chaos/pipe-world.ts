@@ -1,29 +1,15 @@
 // One pipe from a source into an engine, run by Penstock as it is started by an operator, with everything around it that can die.
 // Rows flow into the source all the time; at the end every one of them must be in the table as often as in the source.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
-import { SqliteConnection } from '../src/database/sqlite.ts'
-import type { PipeMetrics } from '../src/progress/progress.ts'
 import type { EngineServer } from '../test/real/servers/engine.ts'
 import type { Feed } from './feeds.ts'
-import { type History, makeHistory } from './history.ts'
-import { type Meddler, startMeddler } from './meddler.ts'
-import { type Installation, initialize, makePenstock, type PenstockProcess } from './penstock-process.ts'
 import type { Random } from './random.ts'
+import { makeStage, type Stage, type StageOptions } from './stage.ts'
 import { columns, compare, type Difference, makeTally, type Tally } from './tally.ts'
 
-export interface WorldOptions {
-  engine: EngineServer
-  /** Different for every world on an engine. */
-  database: string
+export interface WorldOptions extends StageOptions {
   feed: Feed
   random: Random
-  /** Of PostgreSQL; SQLite unless told. */
-  databaseUrl?: string
-  processes?: number
   /** Of so many batches, one has rows that no engine takes: to find them takes time. */
   batchesWithBadRows?: number
   scaling?: object
@@ -39,104 +25,49 @@ export interface Outcome {
   retries: number
 }
 
-export interface PipeWorld {
-  engine: EngineServer
+export interface PipeWorld extends Stage {
   feed: Feed
-  /** Between Penstock and the engine. */
-  meddler: Meddler
-  penstocks: PenstockProcess[]
-  history: History
   tally: Tally
   table: string
-  pipePath: string
   /** Creates the pipe. */
   begin(): Promise<void>
   /** Rows flow until the function that is returned is called. */
   flow(rowsPerBatch: number): () => Promise<void>
-  metrics(): Promise<PipeMetrics>
-  /** Of the first process that runs. */
-  call<Result>(method: string, path: string, body?: object): Promise<Result>
-  select<Row>(sql: string): Promise<Row[]>
   countRows(): Promise<number>
   /** Resolves when everything that was produced has arrived, or when that takes too long. */
   arrival(timeoutMs: number): Promise<void>
   /** Waits for the arrival, and compares. */
   drain(timeoutMs: number): Promise<Outcome>
-  /** Also keeps, when `isFailure`, what there is to look at, and says where. */
-  close(isFailure: boolean): Promise<string | undefined>
 }
 
 const flowEveryMs = 100
 const settleMs = 1_500
 
 export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
-  const { engine, database, feed, random, databaseUrl, processes = 1 } = options
-  const history = makeHistory()
-  const folder = mkdtempSync(join(tmpdir(), 'penstock-chaos-'))
-  const installation: Installation = { folder, databaseUrl }
-  const key = await initialize(installation)
-  const meddler = await startMeddler(engine)
+  const { engine, database, feed, random } = options
+  const stage = await makeStage(options)
   const tally = makeTally(random, options.batchesWithBadRows ?? 100)
-  const penstocks = Array.from({ length: processes }, (_, index) =>
-    makePenstock(installation, key, { name: `Penstock ${index + 1}`, history }),
-  )
   const table = `${database}.rows`
-  await engine.query(`CREATE DATABASE ${database}`)
-  await penstocks[0]?.start()
-
-  const call: PipeWorld['call'] = (method, path, body) => {
-    const running = penstocks.find(({ isRunning }) => isRunning)
-    if (!running) throw new Error('no Penstock runs')
-    return running.call(method, path, body)
-  }
-  const select = <Row>(sql: string): Promise<Row[]> => selectFrom<Row>(installation, sql)
   const world: PipeWorld = {
-    engine,
+    ...stage,
+    get pipePath() {
+      return stage.pipePath
+    },
     feed,
-    meddler,
-    penstocks,
-    history,
     tally,
     table,
-    pipePath: '',
-    async begin() {
-      const service = await call<{ id: string }>('POST', '/services', serviceOf(engine, meddler))
-      const pipe = await call<{ id: string }>('POST', `/services/${service.id}/pipes`, pipeOf(options))
-      world.pipePath = `/services/${service.id}/pipes/${pipe.id}`
-      history.note(`the pipe ${pipe.id} is made`)
-    },
+    begin: () => stage.createPipe(pipeOf(options)),
     flow: (rowsPerBatch) => flow(feed, tally, random, rowsPerBatch),
-    metrics: () => call('GET', `${world.pipePath}/metrics`),
-    call,
-    select,
     countRows: () => countIn(engine, table),
     arrival: (timeoutMs) => arrival(world, timeoutMs),
     drain: (timeoutMs) => drain(world, timeoutMs),
     async close(isFailure) {
-      for (const penstock of penstocks) {
-        penstock.thaw()
-        await penstock.kill()
-      }
-      await meddler.close()
+      const kept = await stage.close(isFailure)
       await feed.close()
-      if (!isFailure) {
-        rmSync(folder, { recursive: true, force: true })
-        await engine.query(`DROP DATABASE ${database}`).catch(() => undefined)
-        return undefined
-      }
-      writeFileSync(join(folder, 'history.txt'), history.text())
-      for (const [index, penstock] of penstocks.entries()) {
-        writeFileSync(join(folder, `penstock-${index + 1}.log`), penstock.logged())
-      }
-      return folder
+      return kept
     },
   }
   return world
-}
-
-function serviceOf({ user }: EngineServer, { url }: Meddler): object {
-  const { username, password } = user
-  return { name: 'chaos', provider: 'aws', region: 'eu-west-1', endpoint: { url, username, password } }
 }
 
 function pipeOf({ database, feed, scaling, settings }: WorldOptions): object {
@@ -224,22 +155,4 @@ async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
   history.note(`outcome: ${JSON.stringify(outcome)}`)
   history.note(`metrics: ${JSON.stringify(await world.metrics())}`)
   return outcome
-}
-
-async function selectFrom<Row>({ folder, databaseUrl }: Installation, sql: string): Promise<Row[]> {
-  if (databaseUrl === undefined) {
-    const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: true })
-    try {
-      return connection.database.prepare(sql).all() as Row[]
-    } finally {
-      connection.close()
-    }
-  }
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows as Row[]
-  } finally {
-    await client.end()
-  }
 }

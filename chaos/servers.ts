@@ -8,6 +8,7 @@ import { startVersitygw } from '../test/real/servers/versitygw.ts'
 import { startKafkaBroker } from '../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer, Login } from '../test/sources/kafka-server.ts'
 import { type ObjectServer, startObjectServer } from '../test/sources/object-server.ts'
+import { type SourceName, type SourceServer, startSource } from './postgres-server.ts'
 
 export type EngineName = 'old' | 'modern'
 export const engineNames: EngineName[] = ['old', 'modern']
@@ -17,6 +18,8 @@ export interface Servers {
   /** Real: Apache Kafka, and otherwise our broker. */
   kafka(isReal: boolean): Promise<KafkaServer>
   objects(isReal: boolean): Promise<ObjectServer>
+  /** To replicate from. */
+  postgres(name: SourceName): Promise<SourceServer>
   /** The address of a database of its own. */
   newDatabase(): Promise<string>
   stop(): Promise<void>
@@ -43,6 +46,7 @@ export function makeServers(): Servers {
         ? once('Kafka', startKafka)
         : once('broker', () => startKafkaBroker({ users: [{ ...secondLogin, permissions: {} }] })),
     objects: (isReal) => (isReal ? once('Versity', startVersitygw) : once('objects', () => startObjectServer())),
+    postgres: (name) => once(`PostgreSQL ${name}`, () => startSource(name)),
     async newDatabase() {
       const postgres = await once('PostgreSQL', () => startPostgres())
       return postgres.createDatabase(`chaos_${++databases}`)

@@ -151,7 +151,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const context = { caCertificates, allowPlaintext, awsEndpoints }
   const loadRunner = async () => {
     const [egress, { openRunner }] = await Promise.all([loadEgress(), import('./runner/open-runner.ts')])
-    return openRunner({ database, vault, egress, context, isAlone: database.dialect === 'sqlite', log })
+    const isAlone = database.dialect === 'sqlite'
+    const { retainedLogWarningBytes } = config.operations
+    return openRunner({ database, vault, egress, context, isAlone, log, retainedLogWarningBytes })
   }
   const runner = config.role === 'api' ? undefined : new LazyRunner(reader, loadRunner, log)
   let prober: Prober | undefined

@@ -121,3 +121,27 @@ describe('the engine of the try-it mode', () => {
     }
   })
 })
+
+describe('the log that a source may keep for a pipe before somebody is told', () => {
+  it('is 10 GiB unless it is set', () => {
+    for (const [given, bytes] of [
+      ['', 10 * 2 ** 30],
+      ['0', 0],
+      ['500MiB', 500 * 2 ** 20],
+      ['1 TiB', 2 ** 40],
+    ] as const) {
+      const { operations } = read({ PENSTOCK_RETAINED_LOG_WARNING: given })
+      assert.equal(operations.retainedLogWarningBytes, bytes, given)
+    }
+  })
+
+  it('is a size with its unit', () => {
+    for (const given of ['10', '10GB', '-1GiB', '1.5GiB', '0GiB', 'never', '10gib']) {
+      assert.throws(
+        () => read({ PENSTOCK_RETAINED_LOG_WARNING: given }),
+        /^StartError: PENSTOCK_RETAINED_LOG_WARNING must be a size such as/,
+        given,
+      )
+    }
+  })
+})

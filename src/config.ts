@@ -60,6 +60,7 @@ const names = [
   'PENSTOCK_ALLOW_PLAINTEXT',
   'PENSTOCK_CA_CERTIFICATES',
   'PENSTOCK_AWS_ENDPOINTS',
+  'PENSTOCK_RETAINED_LOG_WARNING',
   'PENSTOCK_TRY_ENGINE',
   'PENSTOCK_PUBLIC_URL',
   'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
@@ -103,6 +104,9 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     const allowed = 'entries such as kinesis=http://10.0.0.7:4566, apart by commas, of kinesis, s3 and sts'
     refuse('PENSTOCK_AWS_ENDPOINTS', allowed)
   }
+  const retainedLogWarningBytes = readSize(read('PENSTOCK_RETAINED_LOG_WARNING') ?? '10GiB')
+  if (retainedLogWarningBytes === undefined)
+    refuse('PENSTOCK_RETAINED_LOG_WARNING', 'a size such as 500MiB, 10GiB or 1TiB, or 0 for never')
   const limit = read('PENSTOCK_RATE_LIMIT')
   const rate = limit === undefined ? undefined : /^([1-9]\d{0,8})\/([1-9]\d{0,4})s$/.exec(limit)
   if (rate === null) refuse('PENSTOCK_RATE_LIMIT', 'requests per seconds such as 100/10s')
@@ -163,6 +167,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     operations: {
       publicUrl: publicUrl!,
       privateEndpointServices: services!,
+      retainedLogWarningBytes: retainedLogWarningBytes!,
       ...(oidc ? { oidc: { name: oidc.name } } : {}),
     },
   }
@@ -242,6 +247,14 @@ function readTryEngine(text: string | undefined): Config['tryEngine'] {
   }
   const username = decodeURIComponent(url.username) || 'default'
   return { url: url.origin, username, password: new Secret(decodeURIComponent(url.password)) }
+}
+
+/** In bytes; undefined when it is none. */
+function readSize(text: string): number | undefined {
+  if (text === '0') return 0
+  const [, count, unit] = /^([1-9]\d{0,5}) ?(MiB|GiB|TiB)$/.exec(text) ?? []
+  if (unit === undefined) return undefined
+  return Number(count) * { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }[unit as 'MiB' | 'GiB' | 'TiB']
 }
 
 /** `service=http://host:port`; undefined when something does not fit. */

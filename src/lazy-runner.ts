@@ -1,7 +1,10 @@
-// The runner, loaded with the first pipe that is to run: as long as there is none, an idle Penstock spends no memory on it.
+// The runner, loaded when it is first needed: by a pipe that is to run, or for what pipes that do not run have at their sources. As
+// long as there is neither, an idle Penstock spends no memory on it.
 import type { Sql } from './database/sql.ts'
 import { describeError, type Log } from './lib/log.ts'
 import { hasPipesToRun } from './pipes/store.ts'
+import { hasLeftovers } from './progress/leftovers/store.ts'
+import { hasIdleSlots } from './progress/retained/store.ts'
 
 const lookEveryMs = 1_000
 
@@ -70,7 +73,9 @@ export class LazyRunner {
   }
 
   async #loadWhenNeeded(): Promise<void> {
-    if (!(await hasPipesToRun(this.#reader))) return
+    const isNeeded =
+      (await hasPipesToRun(this.#reader)) || (await hasLeftovers(this.#reader)) || (await hasIdleSlots(this.#reader))
+    if (!isNeeded) return
     const runner = await this.#load()
     if (this.#isStopping) return
     clearInterval(this.#timer)

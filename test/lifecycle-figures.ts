@@ -64,6 +64,8 @@ function organizationSamples(model: Model): Sample[] {
       ...pipeSamples(model, service),
       ...progressSamples(model, service),
     ]),
+    // Nothing has run here that could have left something behind.
+    { series: 'penstock_source_leftovers', labels: { organization: model.organization.id }, value: 0 },
     ...['admin', 'developer'].map((role) => ({
       series: 'penstock_members',
       labels: { role },

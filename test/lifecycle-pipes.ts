@@ -82,10 +82,20 @@ function stateAfter(thing: PipeThing, pipeCommand: string): string | undefined {
 }
 
 /** Of a pipe that nothing runs; what it is doing is told in words. */
-function metricsOf({ shown: { state }, replayRequestedAt }: PipeThing, { doing }: Json): Json {
+function metricsOf({ shown: { state, source }, replayRequestedAt }: PipeThing, { doing }: Json): Json {
   assert.match(doing, /^[A-Z].*\.$/)
   const counted = ['rowsRead', 'bytesRead', 'rowsWritten', 'bytesWritten', 'rowsRefused', 'inserts', 'retries']
-  const unknown = ['stateReason', 'delivery', 'deliveryReason', 'lag', 'lastInsertAt', 'lastError', 'lastErrorAt']
+  const told = ['stateReason', 'delivery', 'deliveryReason', 'lastInsertAt', 'lastError', 'lastErrorAt']
+  const unknown = [...told, 'lag', 'retainedBytes']
+  const mappings: Json[] = source.postgres?.tableMappings ?? []
+  const notBegun = {
+    state: 'waiting',
+    isResync: false,
+    rowsLoaded: 0,
+    rowsEstimated: null,
+    percent: 0,
+    secondsLeft: null,
+  }
   return {
     state,
     doing,
@@ -93,6 +103,12 @@ function metricsOf({ shown: { state }, replayRequestedAt }: PipeThing, { doing }
     ...Object.fromEntries(counted.map((name) => [name, 0])),
     ...Object.fromEntries(unknown.map((name) => [name, null])),
     workers: [],
+    tables: mappings.map(({ sourceSchemaName, sourceTable, targetTable }) => ({
+      sourceSchemaName,
+      sourceTable,
+      targetTable,
+      ...notBegun,
+    })),
     throughput: [],
   }
 }

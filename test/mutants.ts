@@ -794,6 +794,52 @@ function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Readable {
     replace: 'if (insert.isRepeat && signal === undefined) await fence(parts, insert.token, signal)',
     tests: ['src/engine/sink.test.ts'],
   },
+  {
+    name: 'view-not-looked-for',
+    file: 'src/engine/view-insert.ts',
+    find: "if (answer.trim() === '1') return",
+    replace: "if (answer.trim() !== '') return",
+    tests: ['src/engine/sink.test.ts'],
+  },
+  {
+    name: 'view-without-fence',
+    file: 'src/engine/view-insert.ts',
+    find: 'where: [mayInsert(parts, insert.token), ...passage.where]',
+    replace: "where: [mayInsert(parts, ''), ...passage.where]",
+    tests: ['src/engine/sink.test.ts'],
+  },
+  {
+    name: 'ack-before-insert',
+    file: 'src/runner/postgres/stream.ts',
+    find: `        await sendChunk(batch, gathered)
+        const positions =`,
+    replace: `        wal.acknowledge(endLsn)
+        await store.finish({ done: [], behind: [batch.id], positions: [], figures: noFigures })
+        await sendChunk(batch, gathered)
+        const positions =`,
+    tests: ['src/runner/postgres/replication.test.ts'],
+  },
+  {
+    name: 'toast-as-null',
+    file: 'src/runner/postgres/change-lines.ts',
+    find: 'if (!isThere) isMissing = true',
+    replace: 'if (!isThere) isMissing = false',
+    tests: ['src/runner/postgres/change-lines.test.ts'],
+  },
+  {
+    name: 'relation-said-again',
+    file: 'src/runner/postgres/changes.ts',
+    find: 'if (isDeepStrictEqual(relations.get(relation.id), relation)) return',
+    replace: 'if (isDeepStrictEqual(relations.get(relation.id), relation.id)) return',
+    tests: ['src/runner/postgres/changes.test.ts'],
+  },
+  {
+    name: 'shapes-not-told-apart',
+    file: 'src/runner/postgres/changes.ts',
+    find: 'const number = taken.filter((one) => one.target === target).length',
+    replace: 'const number = taken.filter((one) => one.target === undefined).length',
+    tests: ['src/runner/postgres/changes.test.ts'],
+  },
 ]
 
 /** The text of the file with the mutant in it. Throws when the code has moved on and the mutant would not be one. */

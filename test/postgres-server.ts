@@ -40,6 +40,8 @@ export interface PostgresOptions {
   settings?: Record<string, string>
   /** A free loopback port unless told. */
   port?: number
+  /** The folder of its programs, of another PostgreSQL than the one from npm. */
+  programs?: string
 }
 
 type Account = { uid: number; gid: number } | Record<string, never>
@@ -129,7 +131,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   let everAccepted = false
   let bin: string
   try {
-    bin = join(await usableNative(directory, account), 'bin')
+    bin = options.programs ?? join(await usableNative(directory, account), 'bin')
     const passwordFile = join(directory, 'password')
     await writeFile(passwordFile, password, { mode: 0o600 })
     if (account.uid !== undefined) await chown(passwordFile, account.uid, account.gid)
@@ -137,7 +139,9 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       join(bin, 'initdb'),
       [
         ...['--pgdata', data, '--username=penstock', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
-        ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+        ...['--encoding=UTF8', '--locale=C'],
+        // Another may be too old for it.
+        ...(options.programs === undefined ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : []),
         // Leaves out only the sync of the files made here; the server's own fsync stays on.
         '--no-sync',
       ],

@@ -12,6 +12,7 @@ import { NotConnected, type ReadableSource } from '../src/sources/source.ts'
 import { Faults } from './runner-world/faults.ts'
 import { LineEngine } from './runner-world/line-sink.ts'
 import { MemoryStore } from './runner-world/memory-store.ts'
+import { MemoryTables } from './runner-world/memory-tables.ts'
 
 export type Pass = <Result>(name: string, effect: () => Promise<Result>) => Promise<Result>
 
@@ -54,6 +55,7 @@ export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
   const common: RunnerWorld['parts'] = {
     pipe,
     secrets: {},
+    tables: new MemoryTables().of({ epoch: 0 }),
     egress: new Egress({ allowLoopback: false, deniedPlaces: [] }),
     context: { caCertificates: undefined, allowPlaintext: false, awsEndpoints: {} },
     log: new Log('silent'),

@@ -4,6 +4,7 @@ import { Producer } from '@platformatic/kafka'
 import { startKafka } from '../../test/real/servers/kafka.ts'
 import { startVersitygw } from '../../test/real/servers/versitygw.ts'
 import { linesOf, orderOf, usualRowBytes } from './orders.ts'
+import type { PostgresFeed } from './postgres-feed.ts'
 
 export interface KafkaFeed {
   kind: 'kafka'
@@ -24,12 +25,12 @@ export interface ObjectFeed {
 }
 
 /** What whoever reads it must know. */
-export type Feed = KafkaFeed | ObjectFeed
+export type Feed = KafkaFeed | ObjectFeed | PostgresFeed
 
 export interface FeedServer {
   /** With its version. */
   name: string
-  feed: Feed
+  feed: KafkaFeed | ObjectFeed
   stop(): Promise<void>
 }
 

@@ -2,12 +2,13 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
-import type { PeerFigures, PeerTask } from '../pipes-peer.ts'
+import type { PeerTask } from '../pipes-peer.ts'
 import { cleanEnvironment, cpuSeconds, residentMegabytes, run } from '../processes.ts'
-import type { Feed } from './feeds.ts'
+import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
 import { type BodyEncoding, sendAll } from './limit.ts'
 import { columns, sortingKey, sumOfIds } from './orders.ts'
 import { forgetPeak, peakMegabytes } from './peak-memory.ts'
+import type { PeerFigures } from './peer-tools.ts'
 import type { Penstock } from './penstock.ts'
 
 export interface Measurement {
@@ -24,13 +25,13 @@ export interface MemorySample {
   megabytes: number
 }
 
-export interface Work {
+export interface Work<Source = Feed> {
   engine: EngineServer
-  feed: Feed
+  feed: Source
   rows: number
 }
 
-const database = 'default'
+export const database = 'default'
 const lookEveryMs = 50
 const longestSilenceMs = 60_000
 const peerTimeoutMs = 300_000
@@ -47,21 +48,24 @@ export async function measureLimit(
   })
 }
 
-export async function measurePeer({ engine, feed, rows }: Work, batchRows: number): Promise<Measurement> {
+export async function measurePeer(
+  { engine, feed, rows }: Work<KafkaFeed | ObjectFeed>,
+  batchRows: number,
+): Promise<Measurement> {
   return inTable(engine, rows, async (table) => {
     await makeTable(engine, table)
     const { url, user } = engine
     const task: PeerTask = { feed, engine: { url, ...user }, table, rows, batchRows }
-    const printed = await run(
-      process.execPath,
-      [join(import.meta.dirname, '..', 'pipes-peer.ts'), JSON.stringify(task)],
-      {
-        env: cleanEnvironment(),
-        timeoutMs: peerTimeoutMs,
-      },
-    )
-    return JSON.parse(printed) as PeerFigures
+    return runPeerProgram('pipes-peer.ts', task)
   })
+}
+
+export async function runPeerProgram(program: string, task: object): Promise<PeerFigures> {
+  const printed = await run(process.execPath, [join(import.meta.dirname, '..', program), JSON.stringify(task)], {
+    env: cleanEnvironment(),
+    timeoutMs: peerTimeoutMs,
+  })
+  return JSON.parse(printed) as PeerFigures
 }
 
 /** From the request that creates the pipe until the last row is in the table. */
@@ -71,32 +75,42 @@ export async function measurePenstock(
   sampled?: (sample: MemorySample) => void,
 ): Promise<Measurement> {
   return inTable(engine, rows, async (table) => {
-    forgetPeak(penstock.pid)
-    const cpuBefore = cpuSeconds(penstock.pid)
-    const beganAtMs = performance.now()
-    const pipePath = await penstock.createPipe(feed, engine, { database, table })
-    const sample = (there: number): void =>
-      sampled?.({ seconds: secondsSince(beganAtMs), rows: there, megabytes: residentMegabytes(penstock.pid) })
-    await untilThere(engine, table, rows, sample).catch(async (error: Error) => {
-      throw new Error(`${error.message}: ${JSON.stringify(await penstock.metrics(pipePath))}`)
+    let pipePath = ''
+    const measured = await measureProcess(penstock.pid, async () => {
+      const beganAtMs = performance.now()
+      pipePath = await penstock.createPipe(feed, engine, { database, table })
+      const sample = (there: number): void =>
+        sampled?.({ seconds: secondsSince(beganAtMs), rows: there, megabytes: residentMegabytes(penstock.pid) })
+      await untilThere(engine, table, rows, sample).catch(async (error: Error) => {
+        throw new Error(`${error.message}: ${JSON.stringify(await penstock.metrics(pipePath))}`)
+      })
     })
-    const measured = {
-      seconds: secondsSince(beganAtMs),
-      cpuSeconds: cpuSeconds(penstock.pid) - cpuBefore,
-      peakMegabytes: peakMegabytes(penstock.pid),
-    }
     await penstock.deletePipe(pipePath)
     return measured
   })
 }
 
+/** What a process takes while something is done. */
+export async function measureProcess(pid: number, work: () => Promise<void>): Promise<Measurement> {
+  forgetPeak(pid)
+  const cpuBefore = cpuSeconds(pid)
+  const beganAtMs = performance.now()
+  await work()
+  return {
+    seconds: secondsSince(beganAtMs),
+    cpuSeconds: cpuSeconds(pid) - cpuBefore,
+    peakMegabytes: peakMegabytes(pid),
+  }
+}
+
 const secondsSince = (beganAtMs: number): number => (performance.now() - beganAtMs) / 1_000
 
-async function inTable(
+/** `use` fills a table that is not there yet with the first orders. */
+export async function inTable<Measured extends Measurement>(
   engine: EngineServer,
   rows: number,
-  use: (table: string) => Promise<Measurement>,
-): Promise<Measurement> {
+  use: (table: string) => Promise<Measured>,
+): Promise<Measured> {
   const table = `orders_${++tables}`
   const measured = await use(table)
   const there = await engine.query(`SELECT count(), sum(order_id) FROM ${table} FORMAT TabSeparated`)

@@ -19,10 +19,10 @@ export const usualRowBytes = 196
 
 export const sortingKey = ['created_at', 'order_id']
 
-const countries = ['DE', 'FR', 'PL', 'ES', 'IT', 'NL', 'SE', 'US', 'CA', 'BR', 'JP', 'IN']
-const statuses = ['placed', 'paid', 'packed', 'shipped', 'delivered', 'returned']
-const channels = ['web', 'app', 'store', 'phone']
-const products = [
+export const countries = ['DE', 'FR', 'PL', 'ES', 'IT', 'NL', 'SE', 'US', 'CA', 'BR', 'JP', 'IN']
+export const statuses = ['placed', 'paid', 'packed', 'shipped', 'delivered', 'returned']
+export const channels = ['web', 'app', 'store', 'phone']
+export const products = [
   'kettle',
   'lamp',
   'desk',
@@ -36,8 +36,8 @@ const products = [
   'bench',
   'crate',
 ]
-const firstSecond = Date.UTC(2026, 0, 1) / 1_000
-const ordersPerSecond = 20
+export const firstSecond = Date.UTC(2026, 0, 1) / 1_000
+export const ordersPerSecond = 20
 
 /** Without a newline. */
 export function orderOf(number: number): string {

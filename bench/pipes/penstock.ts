@@ -7,28 +7,31 @@ import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { end, freePort, type Running, start, untilAnswers } from '../processes.ts'
 import { makeSqliteStore, penstockEnvironment } from '../stores.ts'
 import type { Feed } from './feeds.ts'
-import { columns, sortingKey } from './orders.ts'
+import { pipeOf, serviceOf, type TablePlace } from './pipe-requests.ts'
 
 export interface Penstock {
   pid: number
   /** Resolves with its path when it is created; from then on it runs. */
   createPipe(feed: Feed, engine: EngineServer, table: TablePlace): Promise<string>
   metrics(pipePath: string): Promise<PipeMetrics>
+  command(pipePath: string, command: 'start' | 'stop'): Promise<void>
+  untilState(pipePath: string, states: string[]): Promise<void>
   deletePipe(pipePath: string): Promise<void>
   stop(): Promise<void>
 }
 
-export interface TablePlace {
-  database: string
-  table: string
-}
-
 const root = join(import.meta.dirname, '..', '..')
 const requestTimeoutMs = 30_000
-const goneTimeoutMs = 30_000
+const stateTimeoutMs = 30_000
 
-/** `flags` are given to the Node that runs it. */
-export async function startPenstock(folder: string, name: string, flags: string[]): Promise<Penstock> {
+export interface PenstockOptions {
+  folder: string
+  /** For the Node that runs it. */
+  flags: string[]
+  environment: Record<string, string>
+}
+
+export async function startPenstock(name: string, { folder, flags, environment }: PenstockOptions): Promise<Penstock> {
   const store = await makeSqliteStore(join(folder, name), { members: 0, pipes: 0 })
   const port = await freePort()
   const running = await start([...nodeFlags, ...flags, join(root, 'src', 'main.ts'), 'start'], {
@@ -39,6 +42,7 @@ export async function startPenstock(folder: string, name: string, flags: string[
       PENSTOCK_ALLOW_LOOPBACK: 'true',
       PENSTOCK_ALLOW_PLAINTEXT: 'true',
       PENSTOCK_RATE_LIMIT: '100000/1s',
+      ...environment,
     },
     logFile: join(folder, `${name}.log`),
   })
@@ -79,62 +83,24 @@ function penstockOf(running: Running, call: Call): Penstock {
       return `/services/${serviceId}/pipes/${pipe.id}`
     },
     metrics: (pipePath) => call('GET', `${pipePath}/metrics`),
+    command: async (pipePath, command) => void (await call('PATCH', `${pipePath}/state`, { command })),
+    untilState: (pipePath, states) => untilState(call, pipePath, states),
     async deletePipe(pipePath) {
       await call('PATCH', `${pipePath}/state`, { command: 'stop' }).catch(() => undefined)
-      const deadlineMs = Date.now() + goneTimeoutMs
-      for (;;) {
-        const { state } = await call<{ state: string }>('GET', pipePath)
-        if (['Stopped', 'Completed', 'Failed'].includes(state) || Date.now() > deadlineMs) break
-        await sleep(50)
-      }
+      await untilState(call, pipePath, ['Stopped', 'Paused', 'Completed', 'Failed'])
       await call('DELETE', pipePath)
     },
     stop: () => end(running),
   }
 }
 
-function serviceOf({ name, url, user }: EngineServer): object {
-  return { name, provider: 'aws', region: 'eu-west-1', endpoint: { url, ...user } }
-}
-
-function pipeOf(feed: Feed, { database, table }: TablePlace): object {
-  return {
-    name: table,
-    source: sourceOf(feed),
-    destination: {
-      database,
-      table,
-      columns,
-      tableDefinition: { engine: { type: 'MergeTree' }, sortingKey },
-    },
-    // The last rows of a stream wait for more of them to come: by themselves 5 s, which would be most of what is measured.
-    settings: { streaming_max_insert_wait_ms: 500 },
-  }
-}
-
-function sourceOf(feed: Feed): object {
-  if (feed.kind === 'kafka') {
-    const { broker, username, password, topic } = feed
-    return {
-      kafka: {
-        type: 'kafka',
-        format: 'JSONEachRow',
-        brokers: broker,
-        topics: topic,
-        authentication: 'PLAIN',
-        credentials: { username, password },
-        offset: { strategy: 'from_beginning' },
-      },
-    }
-  }
-  const { endpoint, bucket, accessKeyId, secretKey } = feed
-  return {
-    objectStorage: {
-      type: 's3',
-      format: 'JSONEachRow',
-      url: `${endpoint}/${bucket}/orders/*.json`,
-      authentication: 'IAM_USER',
-      accessKey: { accessKeyId, secretKey },
-    },
+async function untilState(call: Call, pipePath: string, states: string[]): Promise<void> {
+  const deadlineMs = Date.now() + stateTimeoutMs
+  for (;;) {
+    const { state, stateReason } = await call<PipeMetrics>('GET', `${pipePath}/metrics`)
+    if (states.includes(state)) return
+    if (Date.now() > deadlineMs)
+      throw new Error(`a pipe is ${state} (${stateReason}) instead of ${states.join(' or ')}`)
+    await sleep(50)
   }
 }

@@ -1,5 +1,5 @@
 // What the benchmark of pipes prints: a table of medians and ratios, how memory grows, and the promised figures.
-import { median } from '../report.ts'
+import { median, type Promised } from '../report.ts'
 import type { Measurement, MemorySample } from './measure.ts'
 
 export interface Series {
@@ -13,25 +13,49 @@ export interface CaseResult {
   name: string
   title: string
   rows: number
-  bytes: number
+  bytes: number | undefined
   /** The first is the limit. */
   series: Series[]
+  promised: { ofLimit?: number; timesPeer?: number }
 }
 
 /** The median over rounds of the ratio within a round: the machine's mood changes both sides of it alike. */
-export function speedAgainst(result: CaseResult | undefined, name: string, other: string): number | undefined {
+function speedAgainst(result: CaseResult, name: string, other: string): number | undefined {
   const of = (wanted: string): Measurement[] | undefined =>
-    result?.series.find((series) => series.name === wanted)?.measurements
+    result.series.find((series) => series.name === wanted)?.measurements
   const [one, against] = [of(name), of(other)]
   if (!one || !against || one.length === 0) return undefined
   return median(one.map(({ seconds }, round) => against[round]!.seconds / seconds))
 }
 
 /** The fastest of the peers, by its median. */
-export function bestPeer({ series }: CaseResult): string | undefined {
+function bestPeer({ series }: CaseResult): string | undefined {
   const seconds = ({ measurements }: Series): number => median(measurements.map((measured) => measured.seconds))
   const peers = series.filter(({ name }) => name.startsWith('peer'))
   return peers.toSorted((one, other) => seconds(one) - seconds(other))[0]?.name
+}
+
+export function promisedOf(result: CaseResult): Promised[] {
+  const { name, series, promised } = result
+  const list: Promised[] = []
+  const { ofLimit, timesPeer } = promised
+  if (ofLimit !== undefined) {
+    list.push({
+      promise: `${name}: at least ${ofLimit} of the limit`,
+      value: speedAgainst(result, 'penstock', series[0]?.name ?? ''),
+      unit: '',
+      holds: (value) => value >= ofLimit,
+    })
+  }
+  if (timesPeer !== undefined) {
+    list.push({
+      promise: `${name}: at least ${timesPeer} × the peer at its best`,
+      value: speedAgainst(result, 'penstock', bestPeer(result) ?? ''),
+      unit: ' ×',
+      holds: (value) => value >= timesPeer,
+    })
+  }
+  return list
 }
 
 export function table(results: CaseResult[]): string {
@@ -48,7 +72,7 @@ export function table(results: CaseResult[]): string {
         index === 0 ? result.title : '',
         title,
         Math.round(result.rows / seconds).toLocaleString('en'),
-        (result.bytes / seconds / 1_000_000).toFixed(0),
+        result.bytes === undefined ? '' : (result.bytes / seconds / 1_000_000).toFixed(0),
         index === 0 ? '1' : speedAgainst(result, name, result.series[0]!.name)!.toFixed(2),
         cpus.length > 0 ? (median(cpus) / (result.rows / 1_000_000)).toFixed(2) : '',
         peaks.length > 0 ? Math.max(...peaks).toFixed(0) : '',

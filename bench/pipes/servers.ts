@@ -4,6 +4,7 @@ import { startClickHouse } from '../../test/real/servers/clickhouse.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { type FeedServer, startKafkaFeed, startObjectFeed } from './feeds.ts'
 import { type Penstock, startPenstock } from './penstock.ts'
+import { type PostgresFeedServer, startPostgresFeed } from './postgres-feed.ts'
 
 export type EngineName = 'debian' | 'modern'
 export type FeedName = 'kafka' | 'objects'
@@ -11,8 +12,9 @@ export type FeedName = 'kafka' | 'objects'
 export interface Servers {
   engine(name: EngineName): Promise<EngineServer>
   feed(name: FeedName, rows: number): Promise<FeedServer>
+  postgres(): Promise<PostgresFeedServer>
   /** Of each name there is one process. */
-  penstock(name: string): Promise<Penstock>
+  penstock(name: string, environment?: Record<string, string>): Promise<Penstock>
   stop(): Promise<void>
 }
 
@@ -42,7 +44,9 @@ export function makeServers({ folder, flags, starting }: ServersOptions): Server
       once(`${name} with ${rows.toLocaleString('en')} rows`, () =>
         name === 'kafka' ? startKafkaFeed(rows) : startObjectFeed(rows),
       ),
-    penstock: (name) => once(`Penstock for ${name}`, () => startPenstock(folder, name, flags)),
+    postgres: () => once('PostgreSQL', () => startPostgresFeed(folder)),
+    penstock: (name, environment = {}) =>
+      once(`Penstock for ${name}`, () => startPenstock(name, { folder, flags, environment })),
     async stop() {
       const servers = await Promise.allSettled(started.values())
       await Promise.all(servers.map((server) => (server.status === 'fulfilled' ? server.value.stop() : undefined)))

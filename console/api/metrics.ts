@@ -34,7 +34,7 @@ const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g
 
 function samplesOf(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
-    // By far the most: eight for each pipe.
+    // By far the most: eight or nine for each pipe.
     if (line.startsWith('penstock_pipe_')) return []
     const [, metric, labels = '', value] = samplePattern.exec(line) ?? []
     if (!metric) return []

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { bytesOf, countOf, shortCount, threeDigits } from './amounts.ts'
+import { bytesOf, countOf, durationOf, shortCount, threeDigits } from './amounts.ts'
 
 it('counts are told with their noun', () => {
   assert.equal(countOf(0, 'row'), '0 rows')
@@ -27,4 +27,14 @@ it('what is measured has three digits, and all of those before the point', () =>
   assert.equal(threeDigits(0.1234), '0.123')
   assert.equal(threeDigits(17.04), '17')
   assert.equal(threeDigits(123_456.7), '123,457')
+})
+
+it('times are told as roughly as they are known', () => {
+  assert.equal(durationOf(0), 'under a minute')
+  assert.equal(durationOf(59), 'under a minute')
+  assert.equal(durationOf(60), 'about 1 minute')
+  assert.equal(durationOf(5_400), 'about 90 minutes')
+  assert.equal(durationOf(7_200), 'about 2 hours')
+  assert.equal(durationOf(100_000), 'about 28 hours')
+  assert.equal(durationOf(300_000), 'about 3 days')
 })

@@ -25,6 +25,19 @@ export function bytesOf(bytes: number): string {
   return unit === 0 ? countOf(bytes, 'byte') : `${threeDigits(amount)} ${byteUnits[unit]}`
 }
 
+const durationUnits: [string, number][] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]
+
+/** Of something that nobody knows exactly: `about 4 minutes`. */
+export function durationOf(seconds: number): string {
+  // `about 90 minutes` says more than `about 2 hours`.
+  const [unit, size] = durationUnits.find(([, size]) => seconds >= size * 2) ?? ['minute', 60]
+  return seconds < 60 ? 'under a minute' : `about ${countOf(Math.round(seconds / size), unit)}`
+}
+
 /** Of something that is measured: no more digits than it is worth. */
 export function threeDigits(amount: number): string {
   return amount < 1000

@@ -84,11 +84,7 @@ function Figures({
           about="over the last minute"
         />
         <Figure label="rows written" value={shortCount(rowsWritten)} about="since it was created" />
-        <Figure
-          label={pipe.source.objectStorage ? 'files wait' : 'records wait'}
-          value={lag === null ? 'unknown' : shortCount(lag)}
-          about="in the source"
-        />
+        <Figure label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
         <Figure
           label="rows refused"
           value={shortCount(rowsRefused)}
@@ -110,9 +106,14 @@ function Figures({
         />
       </SimpleGrid>
       <MinutesChart minutes={minutes} />
-      <Facts facts={factsOf(metrics)} />
+      <Facts facts={factsOf(pipe, metrics)} />
     </Stack>
   )
+}
+
+function waitingOf({ source: { objectStorage, postgres } }: Pipe): string {
+  if (objectStorage) return 'files wait'
+  return postgres ? 'changes wait' : 'records wait'
 }
 
 function Figure({ label, value, about }: { label: string; value: string; about: ReactNode }) {
@@ -129,7 +130,7 @@ function Figure({ label, value, about }: { label: string; value: string; about: 
   )
 }
 
-function factsOf(metrics: PipeMetrics): Fact[] {
+function factsOf(pipe: Pipe, metrics: PipeMetrics): Fact[] {
   const { rowsRead, bytesRead, rowsWritten, bytesWritten, inserts, retries, lastInsertAt } = metrics
   return [
     { label: 'Delivery', value: <Delivery metrics={metrics} /> },
@@ -138,10 +139,23 @@ function factsOf(metrics: PipeMetrics): Fact[] {
       label: 'Written',
       value: `${countOf(rowsWritten, 'row')} in ${countOf(inserts, 'insert')}, ${bytesOf(bytesWritten)} sent`,
     },
+    ...logFacts(pipe, metrics),
     { label: 'Last insert', value: lastInsertAt === null ? <NotSet>None yet</NotSet> : <Time at={lastInsertAt} /> },
     { label: 'Attempts that were repeated', value: retries.toLocaleString('en') },
     { label: 'Last error', value: <LastError metrics={metrics} /> },
     { label: 'Workers', value: <Workers metrics={metrics} /> },
+  ]
+}
+
+/** Only a pipe that follows its source has a place in its log. */
+function logFacts({ source: { postgres } }: Pipe, { retainedBytes }: PipeMetrics): Fact[] {
+  if (!postgres || postgres.settings.replicationMode === 'snapshot') return []
+  return [
+    {
+      label: 'Log kept for the pipe',
+      about: 'By PostgreSQL, until the pipe has taken it; also while the pipe is paused.',
+      value: retainedBytes === null ? <NotSet>Unknown</NotSet> : bytesOf(retainedBytes),
+    },
   ]
 }
 

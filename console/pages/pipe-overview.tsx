@@ -9,6 +9,7 @@ import { Section } from '../components/section.tsx'
 import { sentence } from '../components/sentence.ts'
 import { exactTime, Time } from '../components/time.tsx'
 import { PipeNow } from './pipe-now.tsx'
+import { PipeTables } from './pipe-tables.tsx'
 
 export function PipeOverview({
   organizationId,
@@ -47,6 +48,7 @@ export function PipeOverview({
         </Alert>
       )}
       <PipeNow organizationId={organizationId} pipe={pipe} />
+      {pipe.source.postgres && <PipeTables organizationId={organizationId} pipe={pipe} />}
       <Section title="What flows">
         <div className="pipe-flow">
           <div className="pipe-flow-end">

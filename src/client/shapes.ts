@@ -1219,6 +1219,24 @@ export type GetPipeMetricsParams = {
   pipeId: string
 }
 
+export type PipeTable = {
+  /** Schema of the table in the source. */
+  sourceSchemaName: string
+  /** Table in the source. */
+  sourceTable: string
+  /** Table of the service that is filled. A table that is loaded again is filled beside the old one, by another name. */
+  targetTable: string
+  /** `following` when it has what the source has and takes every change; `loaded` when it takes none. */
+  state: 'waiting' | 'loading' | 'following' | 'loaded'
+  /** Whether it takes the place of a table that is there, once it is loaded. */
+  isResync: boolean
+  /** Rows that the load has brought so far, without changes since. */
+  rowsLoaded: number
+  rowsEstimated: number | null
+  percent: number | null
+  secondsLeft: number | null
+}
+
 export type PipeThroughput = {
   /** Where the minute begins. */
   minute: string
@@ -1269,6 +1287,7 @@ export type PipeMetrics = {
   /** Attempts that failed and were repeated. */
   retries: number
   lag: number | null
+  retainedBytes: number | null
   lastInsertAt: string | null
   lastError: string | null
   lastErrorAt: string | null
@@ -1279,6 +1298,8 @@ export type PipeMetrics = {
     doing: string
     lag: number | null
   }[]
+  /** Of a postgres pipe: how far each of its tables has come, in the order of its mappings. Else empty. */
+  tables: PipeTable[]
   /** By the minute, the last hour, the oldest first. */
   throughput: PipeThroughput[]
 }

@@ -40,6 +40,36 @@ export async function openBadRows(
   }
 }
 
+/** Those of the tables that have ever refused a row. Rejects with an EngineError. */
+export async function listRefusing(
+  egress: Egress,
+  access: EngineAccess,
+  { database, tables }: { database: string; tables: string[] },
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<string[]> {
+  const client = openEngineClient(egress, access)
+  try {
+    const found: string[] = []
+    for (let from = 0; from < tables.length; from += maxNamesAtOnce) {
+      const some = tables.slice(from, from + maxNamesAtOnce)
+      const tableOf = new Map(some.map((table) => [errorsTable({ database, table }).table, table]))
+      const answer = await client.query(
+        `SELECT name FROM system.tables WHERE database = ${quoteText(database)} ` +
+          `AND name IN (${[...tableOf.keys()].map(quoteText).join(', ')}) FORMAT JSONEachRow`,
+        { signal },
+      )
+      const there = new Set(parseRows<{ name: string }>(answer).map(({ name }) => name))
+      for (const [name, table] of tableOf) if (there.has(name)) found.push(table)
+    }
+    return found
+  } finally {
+    client.close()
+  }
+}
+
+/** So that a statement stays below what engines take. */
+const maxNamesAtOnce = 200
+
 type Stop = AbortSignal | undefined
 
 interface Range {

@@ -19,6 +19,7 @@ export interface Capabilities {
   canDropSync: boolean
   /** Whether it knows `ADD COLUMN IF NOT EXISTS`. */
   canAddIfMissing: boolean
+  canRenameColumn: boolean
 }
 
 const versionStatement = 'SELECT version() FORMAT TabSeparated'
@@ -50,6 +51,7 @@ export async function loadCapabilities(client: EngineClient, signal?: AbortSigna
     hasTtl: isAtLeast(version, 19, 6),
     canDropSync: isAtLeast(version, 21, 1),
     canAddIfMissing: isAtLeast(version, 19, 1),
+    canRenameColumn: isAtLeast(version, 20, 4),
   }
 }
 

@@ -9,25 +9,29 @@ const timeoutMs = 5_000
 const timeoutOfLastTryMs = 1_000
 
 export interface Dropper {
-  drop(place: TablePlace): void
+  /** One after the other. */
+  drop(...places: TablePlace[]): void
   /** After the last one. */
   finish(): Promise<void>
 }
 
 export function makeDropper(client: EngineClient, capabilities: Capabilities): Dropper {
   const underWay = new Set<Promise<void>>()
-  const left = new Set<TablePlace>()
-  function start(places: TablePlace[], limitMs: number): void {
-    for (const place of places) {
-      left.delete(place)
-      const dropped: Promise<void> = dropTable(client, capabilities, place, { timeoutMs: limitMs })
-        .catch(() => void left.add(place))
+  const left = new Set<TablePlace[]>()
+  async function dropAll(places: TablePlace[], limitMs: number): Promise<void> {
+    for (const place of places) await dropTable(client, capabilities, place, { timeoutMs: limitMs })
+  }
+  function start(groups: TablePlace[][], limitMs: number): void {
+    for (const places of groups) {
+      left.delete(places)
+      const dropped: Promise<void> = dropAll(places, limitMs)
+        .catch(() => void left.add(places))
         .finally(() => underWay.delete(dropped))
       underWay.add(dropped)
     }
   }
   return {
-    drop: (place) => start([place, ...left], timeoutMs),
+    drop: (...places) => start([places, ...left], timeoutMs),
     async finish() {
       await Promise.all(underWay)
       start([...left], timeoutOfLastTryMs)

@@ -43,6 +43,8 @@ export interface Insert {
   format: InsertFormat
   /** Of CSV. */
   delimiter?: string
+  /** Of CSV and TabSeparated: a text that is empty is meant so, and not the default of its column. */
+  hasEmptyTexts?: boolean
   /** What the body has: in this order in CSV and TabSeparated, by name in the others. */
   fields: EngineColumn[]
   /** Which field fills which column; columns that are not named get their defaults. */

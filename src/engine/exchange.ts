@@ -1,12 +1,10 @@
 // One HTTP exchange with an engine, over connections that stay open. Its body is written while the answer is awaited: an engine
 // that refuses says so before it has read everything. Whoever aborts it leaves a body without an end, of which nothing is kept.
-import { once } from 'node:events'
 import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import type { Readable } from 'node:stream'
 import { hostInUrl } from '../lib/host.ts'
 import { asHeader, type EngineAccess, placeOf } from './check.ts'
-import { contentEncoding } from './compressed.ts'
+import { contentEncoding, type PackedBody } from './compressed.ts'
 import { EngineError } from './engine.ts'
 import { connectionFailure, engineFailure, errorCodeOf, findLateException } from './engine-failure.ts'
 
@@ -17,8 +15,8 @@ export interface Exchange {
   signal: AbortSignal
   /** Whether rows are sent. */
   hasRows: boolean
-  /** Compressed. An error of it is what the exchange rejects with. */
-  body: Readable
+  /** What it throws is what the exchange rejects with. */
+  body: PackedBody
 }
 
 export interface EngineAnswer {
@@ -44,23 +42,21 @@ export async function exchange(
   request.setNoDelay(true)
   request.setTimeout(idleTimeoutMs, () => request.destroy(timedOut(access)))
   const answered = readAnswer(request, access)
-  const written = writeBody(request, body)
+  const failure: BodyFailure = { hasFailed: false, error: undefined }
+  const written = writeBody(request, body, failure)
   // Both are awaited below, one after the other; neither may be without a listener meanwhile.
   answered.catch(() => undefined)
-  written.catch(() => {
-    if (body.errored) request.destroy(body.errored)
-  })
+  written.catch(() => request.destroy())
   try {
     const { response, text } = await answered
-    const failure = failureIn(access, response, text, hasRows)
-    if (failure) throw failure
+    const refusal = failureIn(access, response, text, hasRows)
+    if (refusal) throw refusal
     return { text, sentBytes: await written, summary: headerOf(response, 'x-clickhouse-summary') }
   } catch (error) {
     request.destroy()
-    if (error === body.errored) throw error
+    if (failure.hasFailed) throw failure.error
     throw connectionFailure(access, error)
   } finally {
-    body.destroy()
     signal.removeEventListener('abort', cut)
   }
 }
@@ -83,17 +79,54 @@ function openRequest(agent: HttpAgent, access: EngineAccess, parameters: Record<
   })
 }
 
-/** Gives the number of bytes. */
-async function writeBody(request: ClientRequest, body: Readable): Promise<number> {
-  const closed = new AbortController()
-  request.once('close', () => closed.abort())
+interface BodyFailure {
+  hasFailed: boolean
+  error: unknown
+}
+
+/** Gives the number of bytes. Rejects when there is nobody to write to any more, and when the body fails, which is noted. */
+async function writeBody(request: ClientRequest, body: PackedBody, failure: BodyFailure): Promise<number> {
   let sentBytes = 0
-  for await (const chunk of body) {
-    sentBytes += (chunk as Uint8Array).length
-    if (!request.write(chunk)) await once(request, 'drain', { signal: closed.signal })
+  for (;;) {
+    const { value: pieces, done } = await body.next().catch((error: unknown) => {
+      Object.assign(failure, { hasFailed: true, error })
+      throw error
+    })
+    if (done) break
+    try {
+      sentBytes += await writeTogether(request, pieces)
+    } catch (error) {
+      await body.return()
+      throw error
+    }
   }
   request.end()
   return sentBytes
+}
+
+/** Resolves when nobody looks at the pieces any more: what they lie in may be used again. */
+function writeTogether(request: ClientRequest, pieces: Uint8Array[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const { socket } = request
+    let sizeBytes = 0
+    const closed = (): void => reject(new Error('the connection is closed'))
+    const written = (error?: Error | null): void => {
+      request.off('close', closed)
+      if (error) reject(error)
+      else resolve(sizeBytes)
+    }
+    if (request.destroyed) return closed()
+    request.once('close', closed)
+    // Without that, each piece is a packet with a frame of its own.
+    socket?.cork()
+    request.cork()
+    for (const [index, piece] of pieces.entries()) {
+      sizeBytes += piece.length
+      request.write(piece, index === pieces.length - 1 ? written : undefined)
+    }
+    request.uncork()
+    socket?.uncork()
+  })
 }
 
 function readAnswer(

@@ -35,6 +35,9 @@ const parsing: EngineSettings = {
   input_format_avro_null_as_default: 1,
 }
 
+/** A NULL has a mark of its own. */
+const emptyTexts: EngineSettings = { input_format_csv_empty_as_default: 0, input_format_tsv_empty_as_default: 0 }
+
 /** One insert, one block, which is written when the answer comes. */
 const oneBlock: EngineSettings = {
   max_insert_block_size: allRows,
@@ -56,7 +59,7 @@ const oneBlock: EngineSettings = {
 /** For a statement that has the rows in its body. */
 export function bodySettings(
   { hasSetting }: Capabilities,
-  insert: Pick<Insert, 'format' | 'delimiter' | 'settings'>,
+  insert: Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'settings'>,
 ): EngineSettings {
   return known(hasSetting, {
     ...parsing,
@@ -64,6 +67,7 @@ export function bodySettings(
     ...pipeSettings(insert.settings),
     ...(comesInPieces(insert.format) ? joined : {}),
     ...(insert.format === 'CSV' ? { format_csv_delimiter: insert.delimiter ?? ',' } : {}),
+    ...(insert.hasEmptyTexts ? emptyTexts : {}),
   })
 }
 

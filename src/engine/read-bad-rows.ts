@@ -2,7 +2,7 @@
 // for whatever goes wrong.
 import type { Egress } from '../lib/egress.ts'
 import { Problem } from '../lib/problem.ts'
-import { openBadRows } from './bad-rows.ts'
+import { listRefusing, openBadRows } from './bad-rows.ts'
 import type { EngineAccess } from './check.ts'
 import { EngineError, type ShownBadRow } from './engine.ts'
 
@@ -10,7 +10,8 @@ export interface BadRowsRequest {
   organizationId: string
   engine: EngineAccess
   database: string
-  table: string
+  /** Those that the pipe fills. */
+  tables: string[]
   pipeId: string
   limit: number
 }
@@ -59,17 +60,30 @@ export class BadRowReader {
     return this.#underWay.length < maxAtOnce && ofOrganization < maxOfOrganization
   }
 
-  async #read(request: BadRowsRequest, gone: AbortSignal | undefined): Promise<ShownBadRow[]> {
-    const { engine, database, table, pipeId, limit } = request
-    const overdue = AbortSignal.timeout(this.#timeoutMs)
-    const signal = AbortSignal.any([overdue, this.#closing.signal, ...(gone ? [gone] : [])])
-    try {
-      const badRows = await openBadRows(this.#egress, engine, { database, table }, { signal })
+  async #readAll(
+    { engine, database, tables, pipeId, limit }: BadRowsRequest,
+    signal: AbortSignal,
+  ): Promise<ShownBadRow[]> {
+    const options = { signal }
+    const asked = tables.length > 1 ? await listRefusing(this.#egress, engine, { database, tables }, options) : tables
+    let newest: ShownBadRow[] = []
+    for (const table of asked) {
+      const badRows = await openBadRows(this.#egress, engine, { database, table }, options)
       try {
-        return await badRows.list(pipeId, { limit })
+        const rows = await badRows.list(pipeId, { limit })
+        newest = [...newest, ...rows].toSorted(newestFirst).slice(0, limit)
       } finally {
         await badRows.close()
       }
+    }
+    return newest
+  }
+
+  async #read(request: BadRowsRequest, gone: AbortSignal | undefined): Promise<ShownBadRow[]> {
+    const overdue = AbortSignal.timeout(this.#timeoutMs)
+    const signal = AbortSignal.any([overdue, this.#closing.signal, ...(gone ? [gone] : [])])
+    try {
+      return await this.#readAll(request, signal)
     } catch (error) {
       if (overdue.aborted) throw away(`the engine did not answer within ${this.#timeoutMs / 1000} s`)
       // Nobody hears it, or everything ends.
@@ -78,6 +92,12 @@ export class BadRowReader {
       throw error.kind === 'user' ? new Problem('engine_refuses', error.message) : away(error.message)
     }
   }
+}
+
+/** Two rows of one moment stand in the order in which one table would have them. */
+function newestFirst(one: ShownBadRow, other: ShownBadRow): number {
+  if (one.at !== other.at) return one.at < other.at ? 1 : -1
+  return one.id < other.id ? 1 : -1
 }
 
 const laterHeaders = { 'retry-after': '5' }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
+import { EngineError } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 
 export interface TablePlace {
@@ -43,13 +44,13 @@ export function checkTable(
 export function stagingTable(
   { database, table }: TablePlace,
   { pipeId, slot, epoch }: SinkPlace,
-  { token, attempt, purpose }: { token: string; attempt: string; purpose: 'rows' | 'typed' },
+  { token, attempt, purpose }: { token: string; attempt: string; purpose: 'rows' | 'typed' | 'view' },
 ): TablePlace {
   const name = `${shortId(pipeId)}_${slot}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
   return { database, table: besideName(table, name) }
 }
 
-/** What anybody has staged for a delivery. */
+/** What anybody has staged for a delivery; in the order in which it is to be dropped. */
 export async function listStaged(
   client: EngineClient,
   table: TablePlace,
@@ -82,6 +83,7 @@ export async function listLeft(
     .map(({ place }) => place)
 }
 
+/** By their names: what rows are sent into comes before the view that hands them on, so that none are sent into it without the view. */
 async function listOfPipe(
   client: EngineClient,
   { database, table }: TablePlace,
@@ -89,11 +91,12 @@ async function listOfPipe(
   signal: AbortSignal,
 ): Promise<{ place: TablePlace; parts: string[]; ageSeconds: number }[]> {
   const prefix = `${besideName(table, shortId(pipeId))}_`
-  const answer = await client.query(
+  const answer = await queryTables(
+    client,
     'SELECT name, toUnixTimestamp(metadata_modification_time) AS made, toUnixTimestamp(now()) AS asked ' +
       `FROM system.tables WHERE database = ${quoteText(database)} ` +
       `AND startsWith(name, ${quoteText(prefix)}) ORDER BY name FORMAT JSONEachRow`,
-    { signal },
+    signal,
   )
   return parseRows<{ name: string; made: number; asked: number }>(answer).map(({ name, made, asked }) => ({
     place: { database, table: name },
@@ -101,6 +104,20 @@ async function listOfPipe(
     // An engine that does not know it says 1970.
     ageSeconds: made === 0 ? 0 : asked - made,
   }))
+}
+
+const mostQuestions = 10
+
+/** Of `system.tables`. While a table is dropped, engines of before may answer that it does not exist, and nothing else. */
+export async function queryTables(client: EngineClient, text: string, signal: AbortSignal): Promise<string> {
+  for (let question = 1; ; question++) {
+    try {
+      return await client.query(text, { signal })
+    } catch (error) {
+      const isGone = error instanceof EngineError && /^Code: 60\b/.test(error.detail)
+      if (!isGone || question === mostQuestions) throw error
+    }
+  }
 }
 
 /** Some engines wait until nothing reads from the table or writes into it any more; that cannot be relied on. */

@@ -7,9 +7,10 @@ import { type EngineAccess, placeOf } from './check.ts'
 import { type EngineSettings, openEngineClient } from './client.ts'
 import { type Dropper, makeDropper } from './dropper.ts'
 import { type Delivery, EngineError, type EngineTable, type Insert, type InsertOutcome, type Sink } from './engine.ts'
+import { makeFence } from './fence.ts'
 import { insertText } from './insert-text.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
-import { insertMarked, makeFence } from './marked-insert.ts'
+import { insertMarked } from './marked-insert.ts'
 import { sendRows } from './send-rows.ts'
 import { checkTable, dropTable, listLeft, type SinkPlace } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
@@ -53,6 +54,7 @@ function partsOf(
     table: { database, table },
     types: new Map(columns.map(({ name, type }) => [name, type])),
     partitionKey,
+    ways: new Map(),
     twin: checkTable({ database, table }, opened.place, randomBytes(6).toString('hex')),
   }
 }

@@ -12,6 +12,7 @@ import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, parseRows, type SinkPlace, stagingTable, type TablePlace } from './side-tables.ts'
 import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
+import { insertByView, type Way } from './view-insert.ts'
 
 /** What the inserts of one sink have in common. */
 export interface SinkParts {
@@ -27,8 +28,10 @@ export interface SinkParts {
   twin: TablePlace
   /** Whether the engine does not show which statements are under way. */
   isBlind: boolean
-  /** Nobody waits for it, other than whoever closes the sink. */
-  drop(place: TablePlace): void
+  /** By which way the fields of a body have come to go, by the fields. */
+  ways: Map<string, Way>
+  /** One after the other. Nobody waits for it, other than whoever closes the sink. */
+  drop(...places: TablePlace[]): void
 }
 
 /** Where the rows of a statement come from. */
@@ -100,6 +103,10 @@ export async function move(
 }
 
 export async function insertStaged(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
+  return await insertByView(parts, insert, { isMarked: false, otherwise: insertUnmarked }, signal)
+}
+
+async function insertUnmarked(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
   return await withStaged(parts, insert, signal, (staged) =>
     moveStaged(parts, insert, { staged, target: parts.table }, signal),
   )

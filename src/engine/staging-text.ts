@@ -25,8 +25,9 @@ export function witnessText(staging: TablePlace, { fields }: Shape): string {
   return `INSERT INTO ${fullName(staging)} (${quoteName(witnessColumn(fields))}) SELECT 1`
 }
 
-export function fillText(staging: TablePlace, { format, fields }: Shape): string {
-  return `INSERT INTO ${fullName(staging)} (${listOf(fields.map(({ name }) => name))}) FORMAT ${format}`
+export function fillText(staging: TablePlace, { format, fields }: Shape, comment = ''): string {
+  const into = comment === '' ? fullName(staging) : `${fullName(staging)} ${comment}`
+  return `INSERT INTO ${into} (${listOf(fields.map(({ name }) => name))}) FORMAT ${format}`
 }
 
 /** What is selected from such a table for the columns, in their order. `types` are those of the columns of the table. */
@@ -35,17 +36,21 @@ export function selectedOf({ format, fields, columns }: Shape, types: ReadonlyMa
   return columns
     .map(({ column, field: name }) => {
       const field = byName.get(name)
-      const mayBeNull = isNullable(types.get(column) ?? '')
-      const moment = field && findMoment(format, field)
-      if (moment) return momentOf(quoteName(name), moment, mayBeNull)
-      // Beneath a NULL that was read is the default of the type.
-      const isStagedNullable = field !== undefined && isNullable(stagedType(format, field))
-      return isStagedNullable && !mayBeNull ? `assumeNotNull(${quoteName(name)})` : quoteName(name)
+      return field ? selectedBy(format, field, types.get(column) ?? '') : quoteName(name)
     })
     .join(', ')
 }
 
-function stagedType(format: Shape['format'], field: EngineColumn): string {
+/** What is selected of one field for a column of this type. */
+export function selectedBy(format: Shape['format'], field: EngineColumn, type: string): string {
+  const [name, mayBeNull] = [quoteName(field.name), isNullable(type)]
+  const moment = findMoment(format, field)
+  if (moment) return momentOf(name, moment, mayBeNull)
+  // Beneath a NULL that was read is the default of the type.
+  return isNullable(stagedType(format, field)) && !mayBeNull ? `assumeNotNull(${name})` : name
+}
+
+export function stagedType(format: Shape['format'], field: EngineColumn): string {
   return findMoment(format, field) ? 'Nullable(String)' : plainType(field)
 }
 

@@ -1,5 +1,5 @@
-// gzip that compresses nothing (RFC 1952, with the stored blocks of RFC 1951). It costs a copy and a checksum, a tenth of what zlib
-// takes for the same at level 0, and no turn of another thread.
+// gzip that compresses nothing (RFC 1952, with the stored blocks of RFC 1951). It costs a checksum, a tenth of what zlib takes for the
+// same at level 0, and no turn of another thread. The bytes are not copied: heads of blocks go between pieces of them.
 import { crc32 } from 'node:zlib'
 
 const largestBlock = 65_535
@@ -9,9 +9,11 @@ export const storedChunkBytes = 4 * largestBlock
 const blockHeaderBytes = 5
 /** Deflate, and nothing about time, name or system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+const headOfFullBlock = blockHeader(largestBlock, false)
 
-export async function* storeInGzip(plain: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield header
+/** Pieces in lists, each to be sent as a whole before the next is asked for. */
+export async function* storeInGzip(plain: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[], void> {
+  yield [header]
   let checksum = 0
   let sizeBytes = 0
   for await (const bytes of plain) {
@@ -22,34 +24,31 @@ export async function* storeInGzip(plain: AsyncIterable<Uint8Array>): AsyncGener
       yield blocksOf(piece)
     }
   }
-  yield endOf(checksum, sizeBytes)
+  yield [endOf(checksum, sizeBytes)]
 }
 
-function blocksOf(piece: Uint8Array): Buffer {
-  const blocks = Buffer.allocUnsafeSlow(piece.length + Math.ceil(piece.length / largestBlock) * blockHeaderBytes)
-  let at = 0
+function blocksOf(piece: Uint8Array): Uint8Array[] {
+  const blocks: Uint8Array[] = []
   for (let start = 0; start < piece.length; start += largestBlock) {
     const block = piece.subarray(start, start + largestBlock)
-    at = writeBlockHeader(blocks, at, block.length, false)
-    blocks.set(block, at)
-    at += block.length
+    blocks.push(block.length === largestBlock ? headOfFullBlock : blockHeader(block.length, false), block)
   }
   return blocks
 }
 
 /** An empty block that says that it is the last one, and what everything before was. */
 function endOf(checksum: number, sizeBytes: number): Buffer {
-  const end = Buffer.alloc(blockHeaderBytes + 8)
-  const at = writeBlockHeader(end, 0, 0, true)
-  end.writeUInt32LE(checksum, at)
-  end.writeUInt32LE(sizeBytes % 2 ** 32, at + 4)
-  return end
+  const end = Buffer.alloc(8)
+  end.writeUInt32LE(checksum, 0)
+  end.writeUInt32LE(sizeBytes % 2 ** 32, 4)
+  return Buffer.concat([blockHeader(0, true), end])
 }
 
-function writeBlockHeader(target: Buffer, at: number, lengthBytes: number, isLast: boolean): number {
-  target[at] = isLast ? 1 : 0
-  target.writeUInt16LE(lengthBytes, at + 1)
+function blockHeader(lengthBytes: number, isLast: boolean): Buffer {
+  const head = Buffer.alloc(blockHeaderBytes)
+  head[0] = isLast ? 1 : 0
+  head.writeUInt16LE(lengthBytes, 1)
   // Its complement.
-  target.writeUInt16LE(lengthBytes ^ 0xffff, at + 3)
-  return at + blockHeaderBytes
+  head.writeUInt16LE(lengthBytes ^ 0xffff, 3)
+  return head
 }

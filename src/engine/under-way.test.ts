@@ -56,6 +56,7 @@ function partsOf(client: EngineClient): SinkParts {
     hasTtl: false,
     canDropSync: true,
     canAddIfMissing: false,
+    canRenameColumn: false,
   }
   const types = new Map([['id', 'UInt64']])
   return {
@@ -67,6 +68,7 @@ function partsOf(client: EngineClient): SinkParts {
     partitionKey: '',
     twin: table,
     isBlind: false,
+    ways: new Map(),
     drop: () => undefined,
   }
 }

@@ -16,6 +16,8 @@ export interface OperationSettings {
   publicUrl: string
   /** What to connect a private endpoint to, by provider and region (`aws/us-east-1`). */
   privateEndpointServices: Record<string, { endpointServiceId: string; privateDnsHostname: string }>
+  /** Of log that a source keeps for a pipe: more is told as something that is not well. Never, unless told or when 0. */
+  retainedLogWarningBytes?: number
   /** People may also sign in with an OpenID provider, whose button says this. */
   oidc?: { name: string }
 }

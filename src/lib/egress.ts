@@ -1,7 +1,7 @@
 // The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
 // it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
 // else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
-import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
+import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type OnReadOpts, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { TLSSocket } from 'node:tls'
 import { BrokenExchange, type EgressAnswer, type EgressRequest, exchange } from './egress-http.ts'
@@ -55,6 +55,11 @@ export interface EgressLimits {
   /** For all of it: resolving, connecting, and whatever comes after. */
   timeoutMs: number
   signal?: AbortSignal | undefined
+}
+
+export interface ConnectOptions extends EgressLimits {
+  /** Where to read to, in place of memory that is made for each piece that comes. */
+  onread?: OnReadOpts
 }
 
 const loopback = new BlockList()
@@ -129,16 +134,15 @@ export class Egress {
   }
 
   /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
-  async connect(host: string, port: number, options: EgressLimits): Promise<Socket> {
-    const { timeoutMs } = options
-    return this.#connect(host, port, limitOf(options), timeoutMs)
+  async connect(host: string, port: number, options: ConnectOptions): Promise<Socket> {
+    return this.#connect(host, port, limitOf(options), options)
   }
 
   /** The same with TLS. The certificate must be good for the host. */
   async connectTls(host: string, port: number, options: EgressLimits & { tls?: TlsOptions }): Promise<TLSSocket> {
     const { timeoutMs, tls } = options
     const signal = limitOf(options)
-    const plain = await this.#connect(host, port, signal, timeoutMs)
+    const plain = await this.#connect(host, port, signal, { timeoutMs })
     try {
       return await withLimit(secure(plain, host, tls), signal)
     } catch (error) {
@@ -175,7 +179,12 @@ export class Egress {
     }
   }
 
-  async #connect(host: string, port: number, signal: AbortSignal, timeoutMs: number): Promise<Socket> {
+  async #connect(
+    host: string,
+    port: number,
+    signal: AbortSignal,
+    { timeoutMs, onread }: ConnectOptions,
+  ): Promise<Socket> {
     const addresses = await this.addressesOf(host, port, { timeoutMs, signal })
     let failure: unknown
     const startedAtMs = performance.now()
@@ -184,7 +193,7 @@ export class Egress {
       const leftMs = Math.max(0, timeoutMs - (performance.now() - startedAtMs))
       const attempt = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(leftMs / (addresses.length - index + 1)))])
       try {
-        return await openSocket(address, port, index === addresses.length - 1 ? signal : attempt)
+        return await openSocket(address, port, index === addresses.length - 1 ? signal : attempt, onread)
       } catch (error) {
         failure = error
         if (signal.aborted) break
@@ -247,8 +256,14 @@ async function withLimit<Result>(work: Promise<Result>, signal: AbortSignal): Pr
   }
 }
 
-async function openSocket(address: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const socket = connectSocket({ host: address, port, family: isIP(address), autoSelectFamily: false })
+async function openSocket(
+  address: string,
+  port: number,
+  signal: AbortSignal,
+  onread: OnReadOpts | undefined,
+): Promise<Socket> {
+  const place = { host: address, port, family: isIP(address), autoSelectFamily: false }
+  const socket = connectSocket({ ...place, ...(onread && { onread }) })
   // An error after this function has returned is told by whoever uses the socket.
   socket.on('error', () => undefined)
   const connected = new Promise<void>((resolve, reject) => {

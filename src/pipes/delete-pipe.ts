@@ -1,4 +1,5 @@
 import { NoResult, operation } from '../http/operation.ts'
+import { keepLeftovers } from '../progress/leftovers/store.ts'
 import { loadPipeToChange } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
 import { deletePipeRow } from './store.ts'
@@ -10,7 +11,9 @@ export const deletePipe = operation({
   tag: 'data pipes',
   summary: 'Delete data pipe',
   description:
-    'Deletes the pipe and its secrets, whatever it is doing. The tables that it filled stay, with all they have.',
+    'Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; ' +
+    'those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, ' +
+    'which is tried for 7 days.',
   access: 'admin',
   activity: 'pipe_deleted',
   stability: 'beta',
@@ -20,7 +23,10 @@ export const deletePipe = operation({
   problems: [],
   example: { summary: 'Delete a pipe', result: null },
   async run(context, { params }) {
-    const { id, serviceId, name, kind, state } = await loadPipeToChange(context, params)
+    const pipe = await loadPipeToChange(context, params)
+    const { id, serviceId, name, kind, state } = pipe
+    // The source is not waited for: what is left there is removed later.
+    await keepLeftovers(context.sql, pipe, context.now)
     await deletePipeRow(context.sql, params)
     context.record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', from: { name, kind, state } }])
     return { result: null }

@@ -21,8 +21,9 @@ export const ScalingPatch = Type.Object(patchOf(scaling), { $id: 'PipeScalingPat
 
 export const defaultScaling = defaultsOf(scaling) as Scaling
 
-/** How many workers share a pipe. The files of object storage can be kept to one. */
+/** How many workers share a pipe. The files of object storage can be kept to one; the log of PostgreSQL has one reader. */
 export function workerCount(pipe: { kind: string; scaling: Scaling; settings: Partial<Settings> }): number {
+  if (pipe.kind === 'postgres') return 1
   const isShared = pipe.kind !== 'objectStorage' || pipe.settings.object_storage_use_cluster_function !== false
   return isShared ? pipe.scaling.replicas : 1
 }

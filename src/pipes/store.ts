@@ -218,7 +218,10 @@ export function sealSecrets(
   return Object.keys(secrets).length === 0 ? null : vault.seal(JSON.stringify(secrets), placeOf(pipe))
 }
 
-export function openSecrets(vault: Vault, pipe: StoredPipe): SourceSecrets {
+export function openSecrets(
+  vault: Vault,
+  pipe: Pick<StoredPipe, 'id' | 'organizationId' | 'sealedSecrets'>,
+): SourceSecrets {
   return pipe.sealedSecrets === null ? {} : (JSON.parse(vault.open(pipe.sealedSecrets, placeOf(pipe))) as SourceSecrets)
 }
 

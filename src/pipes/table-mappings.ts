@@ -44,6 +44,11 @@ export const TableMappingToRemove = Type.Object(
 )
 type TableMappingToRemove = Static<typeof TableMappingToRemove>
 
+/** What a table is called that is loaded to take the place of another. */
+export function shadowName(table: string): string {
+  return `${table}_penstock_resync`
+}
+
 export const maxTables = 1000
 /** As much as one request can bring. */
 const maxMappingsLength = 1_048_576

@@ -1,5 +1,6 @@
 import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { requestReload } from '../progress/tables/store.ts'
 import { hasLiveWorkers } from '../progress/workers/store.ts'
 import { changePipe, loadPipeToChange } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
@@ -29,11 +30,16 @@ export const updatePipeState = operation({
   example: { summary: 'Stop a pipe', body: { command: 'stop' }, result: pipeExample },
   async run(context, { params, body }) {
     const { sql, now } = context
-    const { id } = await loadPipeToChange(context, params)
+    const { id, kind, state } = await loadPipeToChange(context, params)
     const hasWorkers = await hasLiveWorkers(sql, id, now)
     const pipe = await changePipe(context, params, (pipe) => ({
       pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command, { hasWorkers }) },
     }))
+    // What was loaded once and is complete is loaded again by whoever starts it.
+    const isReload = pipe.state === 'Resync' || (kind === 'postgres' && state === 'Completed')
+    if (isReload && pipe.state !== state) {
+      await requestReload(sql, { organizationId: pipe.organizationId, pipeId: id, now })
+    }
     return { result: showPipe(pipe), version: String(pipe.version) }
   },
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import { createPipe } from '../pipes/create-pipe.ts'
 
@@ -52,11 +53,13 @@ onBothDatabases('getPipeMetrics', (app) => {
         inserts: 0,
         retries: 0,
         lag: null,
+        retainedBytes: null,
         lastInsertAt: null,
         lastError: null,
         lastErrorAt: null,
         replayRequestedAt: null,
         workers: [],
+        tables: [],
         throughput: [],
       })
     })
@@ -66,12 +69,12 @@ onBothDatabases('getPipeMetrics', (app) => {
       await setState('Degraded', `'the engine is away'`)
       await app().query(
         `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts,
-           retries, last_insert_at, last_error, last_error_at, delivery, delivery_reason)
+           retries, last_insert_at, last_error, last_error_at, delivery, delivery_reason, retained_bytes)
          VALUES ('${pipeId}', 5000000000, 90000000000, 4999999998, 70000000000, 2, 812, 3, '2026-11-02T16:40:07.310Z',
-           'the engine is away', '2026-11-02T16:41:00.000Z', 'at_least_once', 'the table keeps no tokens')`,
+           'the engine is away', '2026-11-02T16:41:00.000Z', 'at_least_once', 'the table keeps no tokens', 6000000000)`,
       )
       const { result } = (await get()).body
-      const { workers, throughput, doing, ...figures } = result
+      const { workers, throughput, tables, doing, ...figures } = result
       assert.deepEqual(figures, {
         state: 'Degraded',
         stateReason: 'the engine is away',
@@ -85,6 +88,7 @@ onBothDatabases('getPipeMetrics', (app) => {
         inserts: 812,
         retries: 3,
         lag: null,
+        retainedBytes: 6_000_000_000,
         lastInsertAt: '2026-11-02T16:40:07.310Z',
         lastError: 'the engine is away',
         lastErrorAt: '2026-11-02T16:41:00.000Z',
@@ -136,6 +140,72 @@ onBothDatabases('getPipeMetrics', (app) => {
       await addWorker(0, { doing: 'Reading.' })
       assert.equal(await told('Stopped'), 'Stopped.')
       assert.equal(await told('Stopping'), 'Reading.')
+    })
+
+    it('has the tables of a postgres pipe in the order of their mappings, also those that nobody has begun', async () => {
+      const service = await serviceOfPipes(app())
+      const source = (leastPipes.postgres as { source: { postgres: object } }).source.postgres
+      const tableMappings = ['users', 'orders', 'later'].map((name) => ({
+        sourceSchemaName: 'public',
+        sourceTable: name,
+        targetTable: name,
+      }))
+      const body = { ...leastPipes.postgres, source: { postgres: { ...source, tableMappings } } }
+      const { id } = await service.create(body)
+      await app().query(`UPDATE pipes SET state = 'Snapshot' WHERE id = '${id}'`)
+      const add = (target: string, values: string) =>
+        app().query(
+          `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, mapping_digest, load_id, columns,
+             replaces, phase, rows_estimated, rows_loaded, range_count, ranges_done, load_started_at)
+           VALUES ('${id}', '${target}', 'public', '${target}', 'digest', 'load', '[]', ${values})`,
+        )
+      const aMinuteAgo = new Date(Date.now() - 60_000).toISOString()
+      await add('orders', `NULL, 'snapshot', 5000000000, 1000000000, 50, 10, '${aMinuteAgo}'`)
+      await add('users', `NULL, 'following', 10, 11, 1, 1, '${aMinuteAgo}'`)
+      await add('users_penstock_resync', `'users', 'snapshot', NULL, 0, NULL, 0, NULL`)
+      await add('removed', `NULL, 'following', 10, 11, 1, 1, '${aMinuteAgo}'`)
+      const { tables } = (await service.send('GET', `/${id}/metrics`)).body.result
+      const secondsLeft: number = tables[2].secondsLeft
+      assert.ok(secondsLeft >= 240 && secondsLeft < 360, String(secondsLeft))
+      const shown = (table: string, more: object) => ({ sourceSchemaName: 'public', sourceTable: table, ...more })
+      assert.deepEqual(tables, [
+        shown('users', {
+          targetTable: 'users',
+          state: 'following',
+          isResync: false,
+          rowsLoaded: 11,
+          rowsEstimated: 10,
+          percent: 100,
+          secondsLeft: null,
+        }),
+        shown('users_penstock_resync', {
+          targetTable: 'users_penstock_resync',
+          state: 'waiting',
+          isResync: true,
+          rowsLoaded: 0,
+          rowsEstimated: null,
+          percent: 0,
+          secondsLeft: null,
+        }),
+        shown('orders', {
+          targetTable: 'orders',
+          state: 'loading',
+          isResync: false,
+          rowsLoaded: 1_000_000_000,
+          rowsEstimated: 5_000_000_000,
+          percent: 20,
+          secondsLeft,
+        }),
+        shown('later', {
+          targetTable: 'later',
+          state: 'waiting',
+          isResync: false,
+          rowsLoaded: 0,
+          rowsEstimated: null,
+          percent: 0,
+          secondsLeft: null,
+        }),
+      ])
     })
 
     it('is for developers too', async () => {

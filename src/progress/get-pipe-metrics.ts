@@ -18,7 +18,7 @@ export const getPipeMetrics = operation({
   result: PipeMetrics,
   problems: [],
   example: { summary: 'A pipe that runs', result: metricsExample },
-  async run({ sql, now }, { params }) {
-    return { result: await loadMetrics(sql, params, now) }
+  async run({ sql, now, settings: { retainedLogWarningBytes } }, { params }) {
+    return { result: await loadMetrics(sql, params, { now, retainedLogWarningBytes }) }
   },
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
 import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { leastPipes, withField } from '../../test/pipes.ts'
 import { loadCapabilities } from '../engine/capabilities.ts'
 import { openEngineClient } from '../engine/client.ts'
 import type { BadRow } from '../engine/engine.ts'
@@ -11,15 +12,22 @@ import { Secret } from '../lib/secret.ts'
 import { createPipe } from '../pipes/create-pipe.ts'
 
 /** Keeps them as a worker of the pipe does. */
-async function keep(engine: PaperEngine, pipeId: string, rows: BadRow[]): Promise<void> {
+async function keep(engine: PaperEngine, pipeId: string, rows: BadRow[], table = 'orders'): Promise<void> {
   const { protocol, host, port, username, password } = engine
   const access = { protocol, host, port, username, password: new Secret(password) }
   const client = openEngineClient(new Egress({ allowLoopback: true, deniedPlaces: [] }), access)
   const { signal } = new AbortController()
-  const place = { database: 'default', table: 'orders' }
+  const place = { database: 'default', table }
   await makeBadRowKeeper(client, await loadCapabilities(client, signal), place).keep(pipeId, rows, signal)
   client.close()
 }
+
+const withTables = (tables: string[]): object =>
+  withField(
+    leastPipes.postgres,
+    'source.postgres.tableMappings',
+    tables.map((table) => ({ sourceSchemaName: 'public', sourceTable: table, targetTable: table })),
+  )
 
 const badRow = (number: number, raw = `{"id": ${number}, "amount": "twelve"}`): BadRow => ({
   id: `row-${number}`,
@@ -38,7 +46,7 @@ onBothDatabases('listPipeErrors', (app) => {
   })
   after(() => engine.close())
 
-  async function setUp({ refused = 3 } = {}) {
+  async function setUp({ refused = 3, kind = 'kafka' as 'kafka' | 'postgres' } = {}) {
     const { organizationId, admin } = await app().addOrganization()
     const services = `/v1/organizations/${organizationId}/services`
     const { url, username, password } = engine
@@ -47,7 +55,10 @@ onBothDatabases('listPipeErrors', (app) => {
     const serviceId: string = (await app().request('POST', services, { key: admin, body: service })).body.result.id
     const pipes = `${services}/${serviceId}/pipes`
     const example = createPipe.example.body as { destination: object }
-    const body = { ...example, destination: { ...example.destination, database: 'default', table: 'orders' } }
+    const body =
+      kind === 'postgres'
+        ? { ...withTables(['orders', 'items', 'notes']), destination: { database: 'default' } }
+        : { ...example, destination: { ...example.destination, database: 'default', table: 'orders' } }
     const pipeId: string = (await app().request('POST', pipes, { key: admin, body })).body.result.id
     if (refused > 0) {
       await app().query(`INSERT INTO pipe_figures (pipe_id, rows_refused) VALUES ('${pipeId}', ${refused})`)
@@ -86,6 +97,19 @@ onBothDatabases('listPipeErrors', (app) => {
       few.body.result.map(({ id }: { id: string }) => id),
       ['row-3'],
     )
+  })
+
+  it('200: of a postgres pipe, the newest of all its tables, also of one that took the place of another', async () => {
+    const { pipeId, list } = await setUp({ kind: 'postgres' })
+    const other = await setUp({ kind: 'postgres' })
+    await keep(engine, pipeId, [badRow(1), badRow(5)], 'orders')
+    await keep(engine, pipeId, [badRow(2), badRow(4)], 'items')
+    await keep(engine, pipeId, [badRow(3)], 'items_penstock_resync')
+    await keep(engine, other.pipeId, [badRow(6)], 'items')
+    await keep(engine, pipeId, [badRow(7)], 'not_of_this_pipe')
+    const ids = async (query = '') => (await list(query)).body.result.map(({ id }: { id: string }) => id)
+    assert.deepEqual(await ids(), ['row-5', 'row-4', 'row-3', 'row-2', 'row-1'])
+    assert.deepEqual(await ids('?limit=2'), ['row-5', 'row-4'])
   })
 
   it('200: an engine is not asked for a pipe that has refused nothing', async () => {

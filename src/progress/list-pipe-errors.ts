@@ -2,7 +2,9 @@ import { operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
-import { PipePath } from '../pipes/pipe.ts'
+import { PipePath, type StoredPipe } from '../pipes/pipe.ts'
+import type { PostgresSource } from '../pipes/postgres-source.ts'
+import { shadowName } from '../pipes/table-mappings.ts'
 import { engineAccess } from '../services/engine-access.ts'
 import { loadService } from '../services/service.ts'
 import { findProgress } from './figures/store.ts'
@@ -18,7 +20,8 @@ export const listPipeErrors = operation({
   summary: 'List refused rows',
   description:
     'The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept ' +
-    'for 7 days in a table of the engine beside that of the pipe, and read from there. Takes at most 10 seconds.',
+    'for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its ' +
+    'tables. Takes at most 10 seconds.',
   access: 'developer',
   stability: 'beta',
   params: PipePath,
@@ -36,18 +39,26 @@ export const listPipeErrors = operation({
   prepare: {
     isNeeded: () => true,
     async run({ sql, vault, readBadRows }, { params, query }) {
-      const { id: pipeId, destination } = await loadPipe(sql, params)
-      const { table, database } = destination
+      const pipe = await loadPipe(sql, params)
+      const tables = filledTables(pipe)
       const progress = await findProgress(sql, params)
       // An engine is not asked for what was never there.
-      if (!progress?.rowsRefused || table === undefined) return []
+      if (!progress?.rowsRefused || tables.length === 0) return []
       const { organizationId, serviceId } = params
       const engine = engineAccess(vault, await loadService(sql, organizationId, serviceId))
       if (typeof engine === 'string') throw new Problem('engine_refuses', engine)
-      return readBadRows({ organizationId, engine, database, table, pipeId, limit: query.limit ?? defaultLimit })
+      const { id: pipeId, destination } = pipe
+      const { database } = destination
+      return readBadRows({ organizationId, engine, database, tables, pipeId, limit: query.limit ?? defaultLimit })
     },
   },
   async run(_context, { prepared }) {
     return { result: prepared ?? [] }
   },
 })
+
+/** A table that took the place of another was filled under another name until then, and what it refused is kept by that. */
+function filledTables({ kind, source, destination: { table } }: StoredPipe): string[] {
+  if (kind !== 'postgres') return table === undefined ? [] : [table]
+  return (source as PostgresSource).tableMappings.flatMap(({ targetTable }) => [targetTable, shadowName(targetTable)])
+}

@@ -1,11 +1,16 @@
 // The figures of a pipe as the API shows them: what its runner has written down, and in words what it is doing.
 import type { Sql } from '../database/sql.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
-import { pipeNotFound } from '../pipes/pipe.ts'
+import { pipeNotFound, type StoredPipe } from '../pipes/pipe.ts'
 import type { PipeState } from '../pipes/pipe-state.ts'
+import type { PostgresSource } from '../pipes/postgres-source.ts'
 import type { PipeKey } from '../pipes/store.ts'
 import { findProgress, listMinutes, listWorkers, type WorkerProgress } from './figures/store.ts'
-import { type PipeMetrics, shownMinutes } from './progress.ts'
+import { type PipeMetrics, type PipeTable, shownMinutes } from './progress.ts'
+import { retainedWarning } from './retained/retained-warning.ts'
+import { workingStates } from './settled-state.ts'
+import { listTableProgress } from './tables/store.ts'
+import { tableMetrics } from './tables/table-metrics.ts'
 
 /** What is true of a pipe at rest, whatever its last worker was doing. */
 const atRest: Partial<Record<PipeState, string>> = {
@@ -21,17 +26,43 @@ const onTheWay: Partial<Record<PipeState, string>> = {
 }
 const waiting = 'Waiting for a runner to take it.'
 
-export async function loadMetrics(sql: Sql, key: PipeKey, now: string): Promise<PipeMetrics> {
-  const { state } = await loadPipe(sql, key)
+export interface MetricsOptions {
+  now: string
+  /** Of log that the source keeps: more is not well; 0 for never. */
+  retainedLogWarningBytes?: number | undefined
+}
+
+export async function loadMetrics(
+  sql: Sql,
+  key: PipeKey,
+  { now, retainedLogWarningBytes = 0 }: MetricsOptions,
+): Promise<PipeMetrics> {
+  const pipe = await loadPipe(sql, key)
+  const { state } = pipe
   const since = new Date(Date.parse(now) - shownMinutes * 60_000).toISOString()
-  const [progress, workers, throughput] = [
+  const [progress, workers, throughput, tables] = [
     await findProgress(sql, key),
     (await listWorkers(sql, key, now)).map((worker) => ({ ...worker, doing: sentence(worker.doing) })),
     await listMinutes(sql, key, since),
+    await loadTables(sql, pipe, now),
   ]
   // Readers have snapshots of their own: it may have been deleted in between.
   if (!progress) throw pipeNotFound(key.serviceId, key.pipeId)
-  return { state, ...progress, doing: whatItDoes(state, workers), lag: lagOf(workers), workers, throughput }
+  const doing = whatItDoes(state, workers)
+  const warning = retainedWarning(state, progress.retainedBytes, retainedLogWarningBytes)
+  const stateReason = joinReasons(progress.stateReason, warning)
+  return { state, ...progress, stateReason, doing, lag: lagOf(workers), workers, tables, throughput }
+}
+
+function joinReasons(reason: string | null, warning: string | undefined): string | null {
+  if (warning === undefined) return reason
+  return reason === null ? warning : `${reason}; also, ${warning}`
+}
+
+async function loadTables(sql: Sql, { id, kind, state, source }: StoredPipe, now: string): Promise<PipeTable[]> {
+  if (kind !== 'postgres') return []
+  const tables = await listTableProgress(sql, id)
+  return tableMetrics(source as PostgresSource, tables, { now, isWorkedOn: workingStates.includes(state) })
 }
 
 function whatItDoes(state: PipeState, workers: WorkerProgress[]): string {

@@ -19,6 +19,29 @@ const Throughput = Type.Object(
   { $id: 'PipeThroughput', additionalProperties: false },
 )
 
+export const PipeTable = Type.Object(
+  {
+    sourceSchemaName: Type.String({ description: 'Schema of the table in the source.' }),
+    sourceTable: Type.String({ description: 'Table in the source.' }),
+    targetTable: Type.String({
+      description:
+        'Table of the service that is filled. A table that is loaded again is filled beside the old one, by another name.',
+    }),
+    state: Type.Enum(['waiting', 'loading', 'following', 'loaded'], {
+      description: '`following` when it has what the source has and takes every change; `loaded` when it takes none.',
+    }),
+    isResync: Type.Boolean({ description: 'Whether it takes the place of a table that is there, once it is loaded.' }),
+    rowsLoaded: count('Rows that the load has brought so far, without changes since.'),
+    rowsEstimated: nullable(count('Rows of the table as its database estimates them; null when it does not.')),
+    percent: nullable(
+      Type.Number({ minimum: 0, maximum: 100, description: 'How much of the load is done; null when nobody knows.' }),
+    ),
+    secondsLeft: nullable(count('Until it is loaded, at the pace so far; null when it is not being loaded.')),
+  },
+  { $id: 'PipeTable', additionalProperties: false },
+)
+export type PipeTable = Static<typeof PipeTable>
+
 export const PipeMetrics = Type.Object(
   {
     state: PipeState,
@@ -40,6 +63,12 @@ export const PipeMetrics = Type.Object(
     inserts: count('Batches that the engine took.'),
     retries: count('Attempts that failed and were repeated.'),
     lag: nullable(count('Records or files that wait in the source; null when nobody knows.')),
+    retainedBytes: nullable(
+      count(
+        'Bytes of its log that the source keeps until the pipe has taken them, as last seen; null when nobody knows, and for ' +
+          'kinds that keep none.',
+      ),
+    ),
     lastInsertAt: moment('When the engine last took a batch.'),
     lastError: nullable(Type.String({ description: 'What last went wrong, as a sentence.' })),
     lastErrorAt: moment('When that was.'),
@@ -55,6 +84,9 @@ export const PipeMetrics = Type.Object(
       ),
       { description: 'The workers that run now, at most `scaling.replicas`.' },
     ),
+    tables: Type.Array(PipeTable, {
+      description: 'Of a postgres pipe: how far each of its tables has come, in the order of its mappings. Else empty.',
+    }),
     throughput: Type.Array(Throughput, { description: 'By the minute, the last hour, the oldest first.' }),
   },
   { $id: 'PipeMetrics', additionalProperties: false },
@@ -88,11 +120,13 @@ export const metricsExample: PipeMetrics = {
   inserts: 240,
   retries: 1,
   lag: 498,
+  retainedBytes: null,
   lastInsertAt: '2026-11-02T16:40:07.310Z',
   lastError: 'clickhouse.northwind.example:8443 did not answer in time',
   lastErrorAt: '2026-11-02T14:02:51.800Z',
   replayRequestedAt: null,
   workers: [{ slot: 0, doing: 'Reading from 3 partitions of the topic orders.', lag: 498 }],
+  tables: [],
   throughput: [
     { minute: '2026-11-02T16:39:00.000Z', rowsRead: 1020, bytesRead: 265_200, rowsWritten: 1018, rowsRefused: 2 },
     { minute: '2026-11-02T16:40:00.000Z', rowsRead: 180, bytesRead: 46_800, rowsWritten: 180, rowsRefused: 0 },

@@ -25,10 +25,10 @@ export const replayPipeErrors = operation({
     summary: 'Try the refused rows of a pipe again',
     result: { ...metricsExample, replayRequestedAt: '2026-11-02T16:40:09.120Z' },
   },
-  async run({ sql, now, record }, { params }) {
+  async run({ sql, now, record, settings: { retainedLogWarningBytes } }, { params }) {
     const { id, serviceId } = await loadPipe(sql, params)
     const isNews = await requestReplay(sql, params, now)
     if (isNews) record({ type: 'pipe', id, serviceId }, [{ field: 'replayRequestedAt', to: now }])
-    return { result: await loadMetrics(sql, params, now) }
+    return { result: await loadMetrics(sql, params, { now, retainedLogWarningBytes }) }
   },
 })

@@ -1,6 +1,7 @@
 // The state of a pipe as its workers make it. A command that came meanwhile wins: only states that the runner ends, or that
 // pipes have while they run, are ever left by it.
 import type { PipeState } from '../pipes/pipe-state.ts'
+import type { WorkerPhase } from '../runner/worker.ts'
 
 export type WorkerState = 'starting' | 'running' | 'modifying' | 'degraded' | 'completed'
 
@@ -9,6 +10,8 @@ export interface WorkerOfPipe {
   slots: number
   state: WorkerState
   reason: string | null
+  /** What it does before it merely follows its source, or beside that. */
+  phase: WorkerPhase | null
   pipeVersion: number
   /** Its lease is not over. */
   isHeld: boolean
@@ -22,6 +25,8 @@ export interface SettledState {
 }
 
 const ends: Partial<Record<PipeState, PipeState>> = { Stopping: 'Stopped', Pausing: 'Paused' }
+
+const phases: Record<WorkerPhase, PipeState> = { setup: 'Setup', snapshot: 'Snapshot', resync: 'Resync' }
 
 /** What pipes are in while workers are to work on them. */
 export const workingStates: readonly PipeState[] = [
@@ -72,6 +77,8 @@ export function settledState(
   const degraded = live.find(({ state }) => state === 'degraded')
   if (degraded) return { state: 'Degraded', reason: degraded.reason, isAtRest: false }
   if (live.some(({ state }) => state === 'modifying')) return { state: 'Modifying', reason: null, isAtRest: false }
+  const phase = live.find(({ phase }) => phase !== null)?.phase
+  if (phase) return { state: phases[phase], reason: null, isAtRest: false }
   const atWork = present.filter((worker) => completed.includes(worker) || (worker.isHeld && worker.state === 'running'))
   return atWork.length === pipe.slots ? { state: 'Running', reason: null, isAtRest: false } : undefined
 }

@@ -37,7 +37,7 @@ const ranges = [{ partition: 'orders/0', from: '0', next: '10' }]
 onBothDatabases('the progress of pipes', (app) => {
   const write: ReturnType<typeof app>['app']['database']['write'] = (...args) => app().app.database.write(...args)
 
-  async function makePipe(scaling: { replicas?: number } = {}, kind: 'kafka' | 'objectStorage' = 'kafka') {
+  async function makePipe(scaling: { replicas?: number } = {}, kind: 'kafka' | 'objectStorage' | 'postgres' = 'kafka') {
     const service = await serviceOfPipes(app())
     const { organizationId } = service
     const { id: pipeId } = await service.create({ ...leastPipes[kind], scaling })
@@ -51,7 +51,18 @@ onBothDatabases('the progress of pipes', (app) => {
     const tell = (place: WorkerPlace, state: WorkerOfPipe['state'], more: object = {}) =>
       write(
         'tellWorker',
-        { place, pipeVersion: 1, state, reason: null, doing: '', lag: null, now: at(0), ...more },
+        {
+          place,
+          pipeVersion: 1,
+          state,
+          reason: null,
+          doing: '',
+          lag: null,
+          phase: null,
+          retainedBytes: null,
+          now: at(0),
+          ...more,
+        },
         organizationId,
       )
     const stored = async () => (await service.load(pipeId)).state
@@ -129,8 +140,8 @@ onBothDatabases('the progress of pipes', (app) => {
       const { epoch } = await one.claim(runnerId)
       await other.claim(runnerId)
       await other.claim('runner-b', 15_000)
-      const doing = { pipeId: one.pipeId, slot: 0, epoch, doing: 'Reading', lag: 7 }
-      const lost = { pipeId: other.pipeId, slot: 0, epoch: 1, doing: 'Writing', lag: 9 }
+      const doing = { pipeId: one.pipeId, slot: 0, epoch, doing: 'Reading', lag: 7, retainedBytes: null }
+      const lost = { pipeId: other.pipeId, slot: 0, epoch: 1, doing: 'Writing', lag: 9, retainedBytes: null }
       const report = { runnerId, startedAt: at(0), now: at(15_000), expiresAt: at(30_000) }
       const held = await write('reportRunner', report, 'runner')
       assert.deepEqual(held, [one.placeOf(epoch)])
@@ -275,7 +286,8 @@ onBothDatabases('the progress of pipes', (app) => {
           )[0]!,
         )
       assert.deepEqual(await shown(), [clean, clean, clean])
-      await write('keepDoing', { pipeId, slot: 0, epoch: place.epoch, doing: 'b\0', lag: null }, 'runner')
+      const doing = { pipeId, slot: 0, epoch: place.epoch, doing: 'b\0', lag: null, retainedBytes: null }
+      await write('keepDoing', doing, 'runner')
       assert.equal((await shown())[0], 'b\ufffd')
       const failure = { organizationId, pipeId, state: 'Failed' as const, reason: `c${poison}`, now: at(0) }
       assert.equal(await write('failPipe', failure, organizationId), true)
@@ -313,6 +325,32 @@ onBothDatabases('the progress of pipes', (app) => {
     })
   })
 
+  describe('the log that a source keeps', () => {
+    it('is known as it was last seen, and not from those who have lost their place', async () => {
+      const { claim, placeOf, tell, pipeId } = await makePipe({}, 'postgres')
+      const { epoch } = await claim('runner-a')
+      const doing = { pipeId, slot: 0, epoch, doing: '', lag: null }
+      const retained = async () =>
+        (
+          await app().query<{ retained_bytes: number | string | null }>(
+            `SELECT retained_bytes FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        ).map((row) => Number(row.retained_bytes))
+      await write('keepDoing', { ...doing, retainedBytes: 1 }, 'runner')
+      assert.deepEqual(await retained(), [], 'what has no figures yet gets none')
+      await tell(placeOf(epoch), 'running', { retainedBytes: 5_000_000_000 })
+      assert.deepEqual(await retained(), [5_000_000_000])
+      await write('keepDoing', { ...doing, retainedBytes: 7 }, 'runner')
+      assert.deepEqual(await retained(), [7])
+      await write('keepDoing', { ...doing, retainedBytes: null }, 'runner')
+      await tell(placeOf(epoch), 'degraded', { reason: 'the source is away' })
+      assert.deepEqual(await retained(), [7])
+      await claim('runner-b', 20_000)
+      await write('keepDoing', { ...doing, retainedBytes: 8 }, 'runner')
+      assert.deepEqual(await retained(), [7])
+    })
+  })
+
   describe('states', () => {
     it('are those of the workers, and leave version and updatedAt alone', async () => {
       const { claim, placeOf, tell, stored, reasonOf, load, pipeId } = await makePipe({ replicas: 2 })
@@ -337,6 +375,30 @@ onBothDatabases('the progress of pipes', (app) => {
         `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
       )
       assert.equal(figures?.last_error, 'the source is away')
+    })
+
+    it('are those of what a worker does before it merely follows its source', async () => {
+      const { claim, placeOf, tell, stored, pipeId } = await makePipe({}, 'postgres')
+      const { epoch } = await claim('runner-a')
+      const place = placeOf(epoch)
+      const phases = async () =>
+        (await app().query<{ phase: string | null }>(`SELECT phase FROM pipe_workers WHERE pipe_id = '${pipeId}'`)).map(
+          ({ phase }) => phase,
+        )
+      await tell(place, 'starting', { phase: 'setup' })
+      assert.equal(await stored(), 'Setup')
+      await tell(place, 'running', { phase: 'snapshot' })
+      assert.equal(await stored(), 'Snapshot')
+      await tell(place, 'degraded', { phase: 'snapshot', reason: 'the source is away' })
+      assert.equal(await stored(), 'Degraded')
+      await tell(place, 'running', { phase: 'snapshot' })
+      assert.deepEqual([await stored(), await phases()], ['Snapshot', ['snapshot']])
+      const successor = await claim('runner-b', 20_000)
+      assert.deepEqual([await stored(), await phases()], ['Snapshot', [null]], 'until it has found out')
+      await tell(placeOf(successor.epoch), 'running', { now: at(20_000) })
+      assert.equal(await stored(), 'Running')
+      await tell(placeOf(successor.epoch), 'running', { phase: 'resync', now: at(20_000) })
+      assert.equal(await stored(), 'Resync')
     })
 
     it('are left to a stop that came meanwhile', async () => {
@@ -430,6 +492,7 @@ describe('the state of a pipe with workers', () => {
     slots: 2,
     state,
     reason: null,
+    phase: null,
     pipeVersion: 3,
     isHeld: true,
     ...more,
@@ -447,6 +510,20 @@ describe('the state of a pipe with workers', () => {
     assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'running')), 'Modifying')
     assert.equal(settled('Running', worker(0, 'modifying'), worker(1, 'degraded')), 'Degraded')
     assert.equal(settled('Running', worker(0, 'degraded', { isHeld: false }), worker(1, 'running')), undefined)
+  })
+
+  it('tells what a worker does before it merely follows its source, after trouble and changes', () => {
+    const state = (...workers: WorkerOfPipe[]) =>
+      settledState({ state: 'Running', version: 3, slots: 1, replayRequestedAt: null }, workers)?.state
+    const only = (state: WorkerOfPipe['state'], more: Partial<WorkerOfPipe>) => worker(0, state, { slots: 1, ...more })
+    assert.equal(state(only('starting', { phase: 'setup' })), 'Setup')
+    assert.equal(state(only('running', { phase: 'snapshot' })), 'Snapshot')
+    assert.equal(state(only('running', { phase: 'resync' })), 'Resync')
+    assert.equal(state(only('running', { phase: null })), 'Running')
+    assert.equal(state(only('modifying', { phase: 'snapshot' })), 'Modifying')
+    assert.equal(state(only('degraded', { phase: 'snapshot' })), 'Degraded')
+    assert.equal(state(only('running', { phase: 'resync', isHeld: false })), undefined)
+    assert.equal(settled('Pausing', only('running', { phase: 'resync' })), undefined)
   })
 
   it('is not Completed by workers of an earlier version or of another number of slots', () => {

@@ -90,6 +90,10 @@ const setDeliveryStatement = statement<{ pipeId: string; delivery: string; reaso
   `INSERT INTO pipe_figures (pipe_id, delivery, delivery_reason) VALUES (:pipeId, :delivery, :reason)
    ON CONFLICT (pipe_id) DO UPDATE SET delivery = excluded.delivery, delivery_reason = excluded.delivery_reason`,
 )
+const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }>(
+  `INSERT INTO pipe_figures (pipe_id, retained_bytes) VALUES (:pipeId, :retainedBytes)
+   ON CONFLICT (pipe_id) DO UPDATE SET retained_bytes = excluded.retained_bytes`,
+)
 const forgetThroughputStatement = statement<{ before: string; rows: number }>(
   `DELETE FROM pipe_throughput WHERE (pipe_id, minute) IN
      (SELECT pipe_id, minute FROM pipe_throughput WHERE minute < :before LIMIT :rows)`,
@@ -222,7 +226,8 @@ async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPos
   }
 }
 
-async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now: string): Promise<void> {
+/** Call with the organization locked. */
+export async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now: string): Promise<void> {
   const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = figures
   await sql.run(addFiguresStatement, { pipeId, ...figures, lastInsertAt: inserts > 0 ? now : null })
   if (rowsRead + bytesRead + rowsWritten + rowsRefused === 0) return
@@ -242,6 +247,11 @@ export async function setDelivery(
 ): Promise<void> {
   const { reason } = delivery
   await sql.run(setDeliveryStatement, { ...delivery, reason: reason === null ? null : tellable(reason) })
+}
+
+/** Call with the organization locked. */
+export async function setRetained(sql: Sql, retained: { pipeId: string; retainedBytes: number }): Promise<void> {
+  await sql.run(setRetainedStatement, retained)
 }
 
 /** What nobody is shown any more, a thousand minutes at most; returns how many. */

@@ -1,7 +1,10 @@
 // What the runner writes, by name, for the list of writes.
 import type { WriteContext } from '../database/database.ts'
+import * as leftovers from './leftovers/store.ts'
+import * as retained from './retained/store.ts'
 import * as runners from './runners/store.ts'
 import * as progress from './store.ts'
+import * as tables from './tables/store.ts'
 import * as workers from './workers/store.ts'
 
 const withSql =
@@ -14,6 +17,12 @@ export const progressWrites = {
   beginDelivery: withSql(progress.beginDelivery),
   refuseRows: withSql(progress.refuseRows),
   finishDeliveries: withSql(progress.finishDeliveries),
+  saveTable: withSql(tables.saveTable),
+  requestOwnReload: withSql(tables.requestOwnReload),
+  removeTable: withSql(tables.removeTable),
+  planLoad: withSql(tables.planLoad),
+  finishRange: withSql(tables.finishRange),
+  finishSwap: withSql(tables.finishSwap),
   claimWorkers: withSql(workers.claimWorkers),
   reportRunner: withSql(runners.reportRunner),
   keepDoing: withSql(runners.keepDoing),
@@ -22,6 +31,10 @@ export const progressWrites = {
   releaseWorkers: withSql(workers.releaseWorkers),
   failPipe: withSql(workers.failPipe),
   endReplay: withSql(workers.endReplay),
+  claimLeftover: withSql(leftovers.claimLeftover),
+  postponeLeftover: withSql(leftovers.postponeLeftover),
+  forgetLeftover: withSql(leftovers.forgetLeftover),
+  keepRetained: withSql(retained.keepRetained),
   endRunner: withSql(runners.endRunner),
   endOtherRunners: withSql(runners.endOtherRunners),
   forgetRunners: withSql(runners.forgetRunners),

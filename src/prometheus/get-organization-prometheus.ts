@@ -5,12 +5,13 @@ import {
   Exposition,
   exposition,
   expositionType,
+  leftoversFamily,
   maxListed,
   pipeCountFamily,
   pipeProgressFamilies,
   serviceFamilies,
 } from './prometheus.ts'
-import { countKeys, countMembers, countPipes, listPipeProgress, listServiceFigures } from './store.ts'
+import { countKeys, countLeftovers, countMembers, countPipes, listPipeProgress, listServiceFigures } from './store.ts'
 
 export const getOrganizationPrometheus = operation({
   id: 'getOrganizationPrometheus',
@@ -20,7 +21,7 @@ export const getOrganizationPrometheus = operation({
   summary: 'Get organization metrics',
   description:
     'Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
-    'state, what each pipe has moved, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
+    'state, what each pipe has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
     'newest pipes.',
   access: 'developer',
   textType: expositionType,
@@ -47,6 +48,7 @@ export const getOrganizationPrometheus = operation({
     const services = await listServiceFigures(sql, organizationId, maxListed)
     const pipes = await countPipes(sql, organizationId, maxListed)
     const progress = await listPipeProgress(sql, { organizationId, now, limit: maxListed })
+    const leftovers = await countLeftovers(sql, organizationId)
     const members = await countMembers(sql, organizationId)
     const keys = await countKeys(sql, organizationId, now)
     return {
@@ -54,6 +56,7 @@ export const getOrganizationPrometheus = operation({
         ...serviceFamilies(services),
         pipeCountFamily(pipes),
         ...pipeProgressFamilies(organizationId, progress),
+        leftoversFamily(organizationId, leftovers),
         ...peopleFamilies(members, keys),
       ]),
     }

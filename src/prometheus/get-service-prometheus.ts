@@ -51,6 +51,7 @@ export const getServicePrometheus = operation({
           inserts: 240,
           retries: 1,
           lag: 498,
+          retainedBytes: null,
         },
       ]),
     ]),

@@ -142,6 +142,7 @@ onBothDatabases('Prometheus', (app) => {
       const idle = await addPipe('idle', 'Stopped')
       const busy = await addPipe('busy', 'Running')
       await addFigures(busy, [5_000_000_000, 4_999_999_990, 10])
+      await app().query(`UPDATE pipe_figures SET retained_bytes = 6000000000 WHERE pipe_id = '${busy}'`)
       await addWorker(busy, 0, { lag: '4000000000', aliveMs: 15_000 })
       await addWorker(busy, 1, { lag: '2', aliveMs: 15_000 })
       await addWorker(busy, 2, { lag: '99', aliveMs: -1 })
@@ -167,6 +168,8 @@ onBothDatabases('Prometheus', (app) => {
         }
         const lag = `penstock_pipe_lag${labels(busy, 'busy')} 4000000002`
         assert.deepEqual(samplesOf(text, 'penstock_pipe_lag'), [lag])
+        const retained = `penstock_pipe_retained_bytes${labels(busy, 'busy')} 6000000000`
+        assert.deepEqual(samplesOf(text, 'penstock_pipe_retained_bytes'), [retained])
       }
     })
 

@@ -97,5 +97,20 @@ export function pipeProgressFamilies(organizationId: string, pipes: PipeProgress
       help: `Records or files that wait in the source, of pipes that know it ${newest}.`,
       samples: labelled.flatMap(({ pipe: { lag }, labels }) => (lag === null ? [] : [{ labels, value: lag }])),
     },
+    {
+      name: 'penstock_pipe_retained_bytes',
+      help: `Bytes of its log that the source keeps until the pipe has taken them, of pipes that know it ${newest}.`,
+      samples: labelled.flatMap(({ pipe: { retainedBytes }, labels }) =>
+        retainedBytes === null ? [] : [{ labels, value: retainedBytes }],
+      ),
+    },
   ]
+}
+
+export function leftoversFamily(organizationId: string, leftovers: number): Family {
+  return {
+    name: 'penstock_source_leftovers',
+    help: 'Deleted pipes whose replication slot or publication is still to be removed from the source.',
+    samples: [{ labels: { organization: organizationId }, value: leftovers }],
+  }
 }

@@ -30,6 +30,8 @@ export interface PipeProgressFigures extends CountedFigures {
   serviceId: string
   /** Null when no worker of it knows. */
   lag: number | null
+  /** Of its log, by the source; null when nobody knows, and for kinds that keep none. */
+  retainedBytes: number | null
 }
 
 type Organization = { organizationId: string }
@@ -61,7 +63,8 @@ const pipesStatement = statement<Service & { limit: number }, PipeFigures>(
 const progressText = (newest: string) =>
   `SELECT pipes.id, pipes.name, pipes.service_id AS "serviceId", ${countedText},
      (SELECT CAST(sum(workers.lag_records) AS bigint) FROM pipe_workers AS workers
-      WHERE workers.pipe_id = pipes.id AND workers.expires_at > :now) AS lag
+      WHERE workers.pipe_id = pipes.id AND workers.expires_at > :now) AS lag,
+     figures.retained_bytes AS "retainedBytes"
    FROM (${newest}) AS newest
    JOIN pipes ON pipes.id = newest.id
    LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id
@@ -86,6 +89,9 @@ const membersStatement = statement<Organization, { members: number; admins: numb
   `SELECT admin_count AS admins,
      (SELECT count(*) FROM members WHERE members.organization_id = organizations.id) AS members
    FROM organizations WHERE id = :organizationId`,
+)
+const leftoversStatement = statement<Organization, { leftovers: number }>(
+  'SELECT count(*) AS leftovers FROM source_leftovers WHERE organization_id = :organizationId',
 )
 const keysStatement = statement<Organization & { now: string }, { state: string; keys: number }>(
   `SELECT shown.state, count(*) AS keys
@@ -135,6 +141,11 @@ export async function listPipeProgressOfService(
 export async function countMembers(sql: Sql, organizationId: string): Promise<{ admins: number; developers: number }> {
   const { admins, members } = (await sql.first(membersStatement, { organizationId }))!
   return { admins, developers: members - admins }
+}
+
+/** Deleted pipes whose slot or publication is still to be removed from the source. */
+export async function countLeftovers(sql: Sql, organizationId: string): Promise<number> {
+  return (await sql.first(leftoversStatement, { organizationId }))!.leftovers
 }
 
 export async function countKeys(sql: Sql, organizationId: string, now: string): Promise<Map<string, number>> {

@@ -9,7 +9,7 @@ import type { Rows } from './rows.ts'
 
 async function textOf(rows: Rows): Promise<string> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of rows.body()) chunks.push(chunk as Uint8Array)
+  for await (const chunk of rows.body()) chunks.push(Buffer.from(chunk as Uint8Array))
   return Buffer.concat(chunks).toString()
 }
 

@@ -43,6 +43,7 @@ export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, 
           return
         }
         await ledger.finish(entry, addFigures(figures, { retries: session.takeRetries() }))
+        rows?.release?.()
         session.well()
       })
     },

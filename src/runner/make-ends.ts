@@ -2,15 +2,18 @@
 // opened here, when a worker is made, and are held by nobody else.
 import type { EngineAccess } from '../engine/check.ts'
 import type { EngineTable, Sink } from '../engine/engine.ts'
+import { openReplicaTables, type ReplicaTables } from '../engine/replica-tables.ts'
 import { openSink } from '../engine/sink.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { Destination } from '../pipes/destination.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
+import type { PostgresSource } from '../pipes/postgres-source.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import { openEngineAccess } from '../services/engine-access.ts'
 import { makeReadableSource } from '../sources/make-source.ts'
+import type { PostgresAccess } from '../sources/postgres/postgres-access.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -21,6 +24,14 @@ export interface EndsOfPipe {
   openSink(signal: AbortSignal): Promise<Sink>
 }
 
+/** Of a postgres pipe, which fills many tables. */
+export interface EndsOfReplication {
+  source: PostgresAccess
+  secrets: SourceSecrets
+  access: EngineAccess
+  openTables(signal: AbortSignal): Promise<ReplicaTables>
+}
+
 export interface EndParts {
   vault: Vault
   egress: Egress
@@ -29,14 +40,15 @@ export interface EndParts {
 
 /** Rejects with a VaultError when the secrets cannot be opened. */
 export async function makeEnds(
-  { vault, egress, context }: EndParts,
-  { pipe, endpoint }: Configuration,
+  parts: EndParts,
+  configuration: Configuration,
   { pipeId, slot, epoch }: WorkerPlace,
 ): Promise<EndsOfPipe> {
+  const { egress, context } = parts
+  const { pipe } = configuration
   const { organizationId, kind } = pipe
-  const secrets = openSecrets(vault, pipe)
-  const access = openEngineAccess(vault, { id: pipe.serviceId, organizationId, endpoint })
-  if (!access) throw new Error('the endpoint of a service is stored in a form that is not known')
+  if (kind === 'postgres') throw new Error('a postgres pipe has other ends')
+  const { secrets, access } = openAll(parts, configuration)
   const shown = pipe.source as Record<string, unknown>
   return {
     source: await makeReadableSource(kind, { shown, secrets }, { ...context, organizationId }),
@@ -44,6 +56,34 @@ export async function makeEnds(
     access,
     openSink: (signal) => openSink(egress, access, tableOf(pipe.destination), { pipeId, slot, epoch }, { signal }),
   }
+}
+
+/** Rejects with a VaultError when the secrets cannot be opened. */
+export async function makeReplicationEnds(
+  parts: EndParts,
+  configuration: Configuration,
+  { pipeId, slot, epoch }: WorkerPlace,
+): Promise<EndsOfReplication> {
+  const { egress, context } = parts
+  const { source, organizationId } = configuration.pipe
+  const { secrets, access } = openAll(parts, configuration)
+  const { makePostgresAccess } = await import('../sources/postgres/postgres-access.ts')
+  return {
+    source: makePostgresAccess(source as PostgresSource, secrets, { ...context, organizationId }),
+    secrets,
+    access,
+    openTables: (signal) => openReplicaTables(egress, access, { pipeId, slot, epoch }, { signal }),
+  }
+}
+
+function openAll(
+  { vault }: EndParts,
+  { pipe, endpoint }: Configuration,
+): { secrets: SourceSecrets; access: EngineAccess } {
+  const { serviceId: id, organizationId } = pipe
+  const access = openEngineAccess(vault, { id, organizationId, endpoint })
+  if (!access) throw new Error('the endpoint of a service is stored in a form that is not known')
+  return { secrets: openSecrets(vault, pipe), access }
 }
 
 /** Only a managed table is made and extended. */

@@ -1,12 +1,12 @@
 // A worker: connects, finishes what was left, moves rows, and begins anew after a failure, until it is told to stop or cannot go
 // on. Between two attempts nothing is kept in memory that decides anything: what is in the database does.
-import type { Sink } from '../engine/engine.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
 import { moveObjects, objectLanes } from './object-worker.ts'
 import { makePatience } from './patience.ts'
 import {
+  type CommonSession,
   type Encoders,
   guardStore,
   positionsOf,
@@ -18,7 +18,7 @@ import {
 import { makeStatus, timeOf } from './status.ts'
 import { moveStream, streamLanes } from './stream-worker.ts'
 import { type Turns, turnsOfProcess } from './turns.ts'
-import type { Worker, WorkerEnd, WorkerParts } from './worker.ts'
+import type { CommonParts, Worker, WorkerEnd, WorkerParts } from './worker.ts'
 
 /** What has been aborted and still does not end is left to itself. */
 const graceMs = 1_000
@@ -31,39 +31,68 @@ export interface WorkerOptions {
   batchSize?: BatchSize
 }
 
+/** How the rows of a kind of pipe are moved. */
+export interface Mover<End> {
+  /** Inserts under way at the same time. */
+  lanes: number
+  /** Connects to the engine. */
+  open(signal: AbortSignal): Promise<End>
+  close(end: End): Promise<void>
+  /** All that can be tried without moving anything. */
+  prepare(end: End, signal: AbortSignal): Promise<void>
+  /** Resolves when the worker was told to stop, or when nothing is left to move. */
+  move(session: CommonSession, end: End): Promise<'stopped' | 'completed'>
+}
+
 export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Worker {
+  const { pipe, openSink } = parts
+  const settings = { ...defaultSettings, ...pipe.settings }
+  const isStream = pipe.kind !== 'objectStorage'
+  return runMover(parts, options, {
+    lanes: isStream ? streamLanes(pipe.scaling) : objectLanes(pipe.scaling, settings),
+    open: openSink,
+    close: (sink) => sink.close(),
+    async prepare(_sink, signal) {
+      const positions = await guardStore(parts.store, signal).listPositions()
+      const share = { index: parts.slot, count: parts.slots }
+      await withReader({ parts, signal }, positionsOf(positions), { share }, async () => undefined)
+    },
+    async move(common, sink) {
+      const encoders = options.encoders ?? (await import('./encoding/encoder.ts'))
+      const session: Session = { ...common, parts, sink, encoders }
+      return await (isStream ? moveStream(session) : moveObjects(session))
+    },
+  })
+}
+
+export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover: Mover<End>): Worker {
   const { pipe } = parts
   const settings = { ...defaultSettings, ...pipe.settings }
   const times = { ...usualTimes, ...options.times }
-  const isStream = pipe.kind !== 'objectStorage'
-  const lanes = isStream ? streamLanes(pipe.scaling) : objectLanes(pipe.scaling, settings)
-  const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, lanes)
+  const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.lanes)
   const turn = (options.turns ?? turnsOfProcess).join(pipe.scaling.replicaCpuMillicores)
   const status = makeStatus(parts.tell)
   const patience = makePatience(pipe, times, parts.log)
   const aborting = new AbortController()
   const stopping = new AbortController()
-  let sink: Sink | undefined
+  let engine: { end: End } | undefined
   let isRunning = false
   let retries = 0
 
-  const closeSink = async (): Promise<void> => {
-    const closed = sink
-    sink = undefined
-    await closed?.close().catch(() => undefined)
+  const closeEngine = async (): Promise<void> => {
+    const closed = engine
+    engine = undefined
+    if (closed) await mover.close(closed.end).catch(() => undefined)
   }
 
   const runOnce = async (): Promise<'stopped' | 'completed'> => {
     const ending = new AbortController()
     const signal = AbortSignal.any([ending.signal, aborting.signal])
-    sink ??= await parts.openSink(AbortSignal.any([aborting.signal, stopping.signal]))
-    const session: Session = {
-      parts,
+    engine ??= { end: await mover.open(AbortSignal.any([aborting.signal, stopping.signal])) }
+    const session: CommonSession = {
       settings,
       times,
-      encoders: options.encoders ?? (await import('./encoding/encoder.ts')),
       store: guardStore(parts.store, signal),
-      sink,
       signal,
       stopping: AbortSignal.any([signal, stopping.signal]),
       end: () => ending.abort(),
@@ -84,7 +113,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
       },
     }
     try {
-      return await (isStream ? moveStream(session) : moveObjects(session))
+      return await mover.move(session, engine.end)
     } finally {
       ending.abort()
     }
@@ -95,7 +124,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
     status.degrade(reason)
     status.doing(`Waiting ${timeOf(waitMs)} before the next attempt: ${reason}`)
     // The next attempt makes the table ready again: it may be that which was wrong.
-    await closeSink()
+    await closeEngine()
     await pause(waitMs, AbortSignal.any([stopping.signal, aborting.signal]))
   }
 
@@ -115,17 +144,15 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
 
   return {
     async prepare() {
-      sink = await parts.openSink(aborting.signal)
-      const positions = await guardStore(parts.store, aborting.signal).listPositions()
-      const share = { index: parts.slot, count: parts.slots }
-      await withReader({ parts, signal: aborting.signal }, positionsOf(positions), { share }, async () => undefined)
+      engine = { end: await mover.open(aborting.signal) }
+      await mover.prepare(engine.end, aborting.signal)
     },
     async run() {
       isRunning = true
       const ended = runUntilEnd().finally(async () => {
         status.close()
         turn.leave()
-        await closeSink()
+        await closeEngine()
       })
       return orOverdue(ended, aborting.signal)
     },
@@ -133,7 +160,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
     abort() {
       aborting.abort()
       // One that is never run is closed by nobody else.
-      if (!isRunning) void closeSink()
+      if (!isRunning) void closeEngine()
     },
   }
 }

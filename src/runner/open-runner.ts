@@ -4,10 +4,17 @@ import type { Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import type { SourceContext } from '../sources/source.ts'
+import type { Chore } from './chore.ts'
 import type { Configuration } from './configuration.ts'
-import { makeEnds } from './make-ends.ts'
+import { makeLeftoverChore } from './leftovers.ts'
+import { makeEnds, makeReplicationEnds } from './make-ends.ts'
 import { makeWorker } from './move.ts'
+import type { WorkerOrder } from './place.ts'
+import { makeTableStore } from './postgres/make-table-store.ts'
+import type { ReplayOrder } from './replays.ts'
+import { makeRetainedLogChore } from './retained-log.ts'
 import { Runner } from './runner.ts'
+import type { Worker } from './worker.ts'
 import { makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
 
 export interface RunnerSurroundings {
@@ -17,6 +24,8 @@ export interface RunnerSurroundings {
   context: Omit<SourceContext, 'organizationId'>
   isAlone: boolean
   log: Log
+  /** Of log that a source keeps for a pipe: of more the log tells; 0 for never. */
+  retainedLogWarningBytes?: number | undefined
 }
 
 export function openRunner(surroundings: RunnerSurroundings): Runner {
@@ -25,7 +34,11 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
     database,
     isAlone,
     log,
+    chores: makeChores(surroundings),
     makeWorker: async ({ configuration, place, slots, tell, tellDelivery }) => {
+      if (configuration.pipe.kind === 'postgres') {
+        return makeReplicator(surroundings, { configuration, place, slots, tell, tellDelivery })
+      }
       const { source, ...parts } = await makeParts(surroundings, configuration, place)
       const { slot, epoch } = place
       const openSink = async (signal: AbortSignal) => {
@@ -36,6 +49,8 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
       return makeWorker({ ...parts, openSink, source, slot, slots, epoch, log, tell })
     },
     replay: async ({ configuration, place, signal }) => {
+      if (configuration.pipe.kind === 'postgres')
+        return replayReplicated(surroundings, { configuration, place, signal })
       const { access, ...parts } = await makeParts(surroundings, configuration, place)
       const { database, table = '' } = configuration.pipe.destination
       const [{ openBadRows }, { replayBadRows }] = await Promise.all([
@@ -52,8 +67,84 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
   })
 }
 
+async function replayReplicated(
+  surroundings: RunnerSurroundings,
+  { configuration, place, signal }: ReplayOrder,
+): Promise<void> {
+  const { vault, egress, context } = surroundings
+  const [{ replayTables }, ends] = await Promise.all([
+    import('./postgres/replay-tables.ts'),
+    makeReplicationEnds({ vault, egress, context }, configuration, place),
+  ])
+  const { pipe } = configuration
+  await replayTables({ ...ends, ...storesOf(surroundings, place), pipe, egress, context }, { signal })
+}
+
+/** Loaded when there is something to do at the source of a pipe that does not run. */
+function makeChores(surroundings: RunnerSurroundings): Chore[] {
+  const { database, log, retainedLogWarningBytes = 0 } = surroundings
+  const load = () => import('./postgres/source-care.ts')
+  return [
+    makeLeftoverChore({
+      database,
+      log,
+      remove: async (leftover, signal) => (await load()).removeLeftover(surroundings, leftover, signal),
+      statementsFor: async (leftover) => (await load()).statementsFor(leftover),
+    }),
+    makeRetainedLogChore({
+      database,
+      log,
+      warningBytes: retainedLogWarningBytes,
+      ask: async (slot, signal) => (await load()).askRetained(surroundings, slot, signal),
+    }),
+  ]
+}
+
+/** Loaded when there is a postgres pipe to run. */
+async function makeReplicator(
+  surroundings: RunnerSurroundings,
+  { configuration, place, slots, tell, tellDelivery }: WorkerOrder,
+): Promise<Worker> {
+  const { vault, egress, context, log } = surroundings
+  const [{ makeReplicationWorker }, { openTables, ...ends }] = await Promise.all([
+    import('./postgres/postgres-worker.ts'),
+    makeReplicationEnds({ vault, egress, context }, configuration, place),
+  ])
+  const { slot, epoch } = place
+  return makeReplicationWorker({
+    ...ends,
+    ...storesOf(surroundings, place),
+    async openTables(signal) {
+      const tables = await openTables(signal)
+      let isTold = false
+      return {
+        ...tables,
+        async openSink(table, opening) {
+          const sink = await tables.openSink(table, opening)
+          // Of several tables, the one that promises less is what the pipe promises.
+          if (!isTold || sink.delivery.delivery === 'at_least_once') tellDelivery(sink.delivery)
+          isTold = true
+          return sink
+        },
+      }
+    },
+    pipe: configuration.pipe,
+    egress,
+    context,
+    slot,
+    slots,
+    epoch,
+    log,
+    tell,
+  })
+}
+
+function storesOf({ database }: RunnerSurroundings, place: WorkerPlace) {
+  return { store: makeWorkerStore(database, place), tables: makeTableStore(database, place) }
+}
+
 async function makeParts(surroundings: RunnerSurroundings, configuration: Configuration, place: WorkerPlace) {
-  const { database, vault, egress, context } = surroundings
+  const { vault, egress, context } = surroundings
   const ends = await makeEnds({ vault, egress, context }, configuration, place)
-  return { ...ends, pipe: configuration.pipe, store: makeWorkerStore(database, place), egress, context }
+  return { ...ends, ...storesOf(surroundings, place), pipe: configuration.pipe, egress, context }
 }

@@ -8,7 +8,7 @@ import type { WorkerPlace } from '../progress/store.ts'
 import { type BackOffTimes, makeBackOff, pause, usualBackOff } from './back-off.ts'
 import type { Configuration } from './configuration.ts'
 import { judge } from './judge.ts'
-import type { Worker, WorkerEnd, WorkerStatus } from './worker.ts'
+import type { Worker, WorkerEnd, WorkerPhase, WorkerStatus } from './worker.ts'
 
 /** What a worker is made of, beside what is the same for all. */
 export interface WorkerOrder {
@@ -36,6 +36,8 @@ export interface PlaceStatus {
   reason: string | null
   doing: string
   lag: number | null
+  phase: WorkerPhase | null
+  retainedBytes: number | null
   delivery?: Delivery
 }
 
@@ -98,7 +100,7 @@ export class Place {
   }
 
   get status(): PlaceStatus {
-    const { state, reason, doing, lag } = this.#status
+    const { state, reason, doing, lag, phase, retainedBytes } = this.#status
     const delivery = this.#deliveries.get(this.#working)
     return {
       // Of what it does as of what it was changed to without an effect on its work, such as a name.
@@ -107,6 +109,8 @@ export class Place {
       reason: this.#override ? this.#override.reason : state === 'degraded' ? (reason ?? null) : null,
       doing,
       lag: lag ?? null,
+      phase: this.#hasCompleted ? null : (phase ?? null),
+      retainedBytes: retainedBytes ?? null,
       ...(delivery ? { delivery } : {}),
     }
   }

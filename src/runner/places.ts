@@ -6,6 +6,8 @@ import type { WorkerPlace } from '../progress/store.ts'
 import { Place, type PlaceEnd, type PlaceParts, type PlaceStatus } from './place.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
+type Doing = Pick<PlaceStatus, 'doing' | 'lag' | 'retainedBytes'>
+
 export interface HeldPlace {
   place: Place
   /** What its configuration was last read at. */
@@ -15,7 +17,7 @@ export interface HeldPlace {
   /** As it is in the database. */
   told: PlaceStatus | undefined
   telling: Promise<void> | undefined
-  keptDoing: Pick<PlaceStatus, 'doing' | 'lag'> | undefined
+  keptDoing: Doing | undefined
   /** Nothing more is begun here. */
   isLeaving: boolean
 }
@@ -138,10 +140,10 @@ export class Places {
 
   async #keepDoing(held: HeldPlace): Promise<void> {
     const { organizationId, pipeId, slot, epoch } = held.place.place
-    const { doing, lag } = held.place.status
-    const kept = { pipeId, slot, epoch, doing, lag }
+    const { doing, lag, retainedBytes } = held.place.status
+    const kept = { pipeId, slot, epoch, doing, lag, retainedBytes }
     const keep = () => this.#parts.write('keepDoing', kept, organizationId)
-    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag }
+    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag, retainedBytes }
   }
 
   /** One pipe in trouble must not hold up the others. */
@@ -219,11 +221,12 @@ export class Places {
 }
 
 function hasOtherState({ place, told }: HeldPlace): boolean {
-  const { state, reason, pipeVersion, delivery } = place.status
-  if (!told) return state !== 'starting' || delivery !== undefined
+  const { state, reason, phase, pipeVersion, delivery } = place.status
+  if (!told) return state !== 'starting' || phase !== null || delivery !== undefined
   return (
     told.state !== state ||
     told.reason !== reason ||
+    told.phase !== phase ||
     told.pipeVersion !== pipeVersion ||
     told.delivery?.delivery !== delivery?.delivery ||
     reasonOf(told.delivery) !== reasonOf(delivery)
@@ -235,8 +238,8 @@ function reasonOf(delivery: PlaceStatus['delivery']): string | null {
 }
 
 function hasOtherDoing({ place, keptDoing }: HeldPlace): boolean {
-  const { doing, lag } = place.status
-  return keptDoing?.doing !== doing || keptDoing.lag !== lag
+  const { doing, lag, retainedBytes } = place.status
+  return keptDoing?.doing !== doing || keptDoing.lag !== lag || keptDoing.retainedBytes !== retainedBytes
 }
 
 /** Whether it came to its end in time. */

@@ -83,7 +83,7 @@ function makeWorld(): World {
       }
       return replayBadRows({ ...parts, store: passing, openSink: async () => engine.sink(pass) }, badRows, {
         signal: noSignal,
-        encodeKept: async (_parts, kept) =>
+        encode: async (kept) =>
           lineRows(kept.map(({ partition, raw }) => ({ partition, text: Buffer.from(raw).toString() }))),
       })
     },

@@ -5,19 +5,20 @@ import { type BadRow, EngineError, type Insert, type Sink } from '../engine/engi
 import { defaultSettings } from '../pipes/settings.ts'
 import { findRefused } from './bad-rows.ts'
 import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } from './delivery.ts'
-import type { EncoderParts } from './encoding/encoder.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { replayPartition } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf, engineSettingsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
-export type EncodeKept = (parts: EncoderParts, kept: Pick<BadRow, 'partition' | 'raw' | 'meta'>[]) => Promise<Rows>
-
 export interface ReplayOptions {
   signal: AbortSignal
-  /** Only tests bring their own. */
-  encodeKept?: EncodeKept
+  /** In place of that of the kind. */
+  encode?(kept: BadRow[]): Promise<Rows>
+  /** What its deliveries are recorded under; where a pipe fills several tables, each has its own. */
+  partition?: string
+  /** What the table has got anew since. It is not tried again, and not listed any more. */
+  isSuperseded?(row: BadRow): boolean
 }
 
 export interface ReplayOutcome {
@@ -35,6 +36,8 @@ interface Replay {
   badRows: BadRows
   sink: Sink
   encode(rows: BadRow[]): Promise<Rows>
+  partition: string
+  isSuperseded(row: BadRow): boolean
   signal: AbortSignal
 }
 
@@ -42,18 +45,24 @@ interface Replay {
 export async function replayBadRows(
   parts: ReplayParts,
   badRows: BadRows,
-  { signal, encodeKept }: ReplayOptions,
+  options: ReplayOptions,
 ): Promise<ReplayOutcome> {
-  const encode = encodeKept ?? (await import('./encoding/encoder.ts')).encodeKept
-  const encoderParts = encoderPartsOf(parts)
+  const { signal, partition = replayPartition, isSuperseded = () => false } = options
+  const encode = options.encode ?? (await encodeOfKind(parts))
   const sink = await parts.openSink(signal)
-  const replay: Replay = { parts, badRows, sink, encode: (rows) => encode(encoderParts, rows), signal }
+  const replay: Replay = { parts, badRows, sink, encode, partition, isSuperseded, signal }
   try {
     await finishLeft(replay)
     return await replayPages(replay)
   } finally {
     await sink.close().catch(() => undefined)
   }
+}
+
+async function encodeOfKind(parts: ReplayParts): Promise<Replay['encode']> {
+  const { encodeKept } = await import('./encoding/encoder.ts')
+  const encoderParts = encoderPartsOf(parts)
+  return (rows) => encodeKept(encoderParts, rows)
 }
 
 async function replayPages(replay: Replay): Promise<ReplayOutcome> {
@@ -70,9 +79,12 @@ async function replayPages(replay: Replay): Promise<ReplayOutcome> {
     const page = loaded.filter(({ at }) => at <= startedAt)
     last = page.at(-1)
     if (!last) return outcome
-    const replayed = await replayPage(replay, page)
+    const superseded = page.filter(replay.isSuperseded)
+    if (superseded.length > 0) await replay.badRows.markReplayed(replay.parts.pipe.id, idsOf(superseded))
+    const tried = page.filter((row) => !superseded.includes(row))
+    const replayed = tried.length === 0 ? 0 : await replayPage(replay, tried)
     outcome.replayed += replayed
-    outcome.refused += page.length - replayed
+    outcome.refused += tried.length - replayed
   }
 }
 
@@ -89,12 +101,11 @@ async function replayPage(replay: Replay, page: BadRow[]): Promise<number> {
   const bad = new Set(refused.map(({ index }) => index))
   const good = page.filter((_, index) => !bad.has(index))
   if (good.length === 0) return 0
-  const ranges = good.map(({ id }): DeliveryRange => ({ partition: replayPartition, from: id, next: id }))
+  const ranges = good.map(({ id }): DeliveryRange => ({ partition: replay.partition, from: id, next: id }))
   const token = tokenOf(parts.pipe.id, ranges)
   await parts.store.begin({ id: token, number: 0, ranges })
   try {
-    const ids = good.map(({ id }) => id)
-    await insertAndMark(replay, { token, ids, rows: withoutThese(rows, bad), isRepeat: false })
+    await insertAndMark(replay, { token, ids: idsOf(good), rows: withoutThese(rows, bad), isRepeat: false })
     return good.length
   } catch (error) {
     if (!isRefusal(error)) throw error
@@ -102,6 +113,10 @@ async function replayPage(replay: Replay, page: BadRow[]): Promise<number> {
     await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
     return 0
   }
+}
+
+function idsOf(rows: BadRow[]): string[] {
+  return rows.map(({ id }) => id)
 }
 
 function isRefusal(error: unknown): boolean {
@@ -144,7 +159,7 @@ async function insertAndMark(replay: Replay, { token, ids, rows, isRepeat }: Bat
 async function finishLeft(replay: Replay): Promise<void> {
   const deliveries = await replay.parts.store.listDeliveries()
   for (const delivery of deliveries) {
-    if (delivery.ranges[0]?.partition === replayPartition) await finishDelivery(replay, delivery)
+    if (delivery.ranges[0]?.partition === replay.partition) await finishDelivery(replay, delivery)
   }
 }
 
@@ -152,11 +167,13 @@ async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDeliv
   const { parts, badRows } = replay
   const ids = ranges.map(({ from }) => from)
   const left = await findKept(replay, ids)
-  const leftIds = left.map(({ id }) => id)
+  const leftIds = idsOf(left)
   // Rows are marked when the engine has all of them: one that is marked says that of the others. One that is missing says
   // nothing, because the engine forgets them after some days.
   const isThere = (await badRows.listReplayed(parts.pipe.id, ids)).length > 0
-  if (left.length > 0 && !isThere) {
+  // The table is another one by now: what of it belongs there is tried like all the others.
+  const isOtherTable = !isThere && left.some(replay.isSuperseded)
+  if (left.length > 0 && !isThere && !isOtherTable) {
     const rows = await replay.encode(left)
     if (rows.undecodable.length > 0) throw refusedMeanwhile()
     // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
@@ -165,7 +182,7 @@ async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDeliv
     })
     return
   }
-  if (left.length > 0) await badRows.markReplayed(parts.pipe.id, leftIds)
+  if (left.length > 0 && isThere) await badRows.markReplayed(parts.pipe.id, leftIds)
   await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
 }
 

@@ -5,7 +5,7 @@ import type { Insert } from '../engine/engine.ts'
 import type { RefusedRow } from './delivery.ts'
 
 /** What an insert says of its body. */
-export type RowShape = Pick<Insert, 'format' | 'delimiter' | 'fields' | 'columns'>
+export type RowShape = Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'fields' | 'columns'>
 
 /** A row as it is kept when the engine refuses it. */
 export interface RowToKeep {
@@ -27,11 +27,13 @@ export interface Rows {
   readonly undecodable: readonly RefusedRow[]
   /** Whether `only` and `without` work: not for a format that is one piece, such as Parquet. */
   readonly isDivisible: boolean
-  /** Gives the same bytes each time it is called. */
+  /** Gives the same bytes each time it is called. A chunk is only lent: it may be overwritten when the next is asked for. */
   body(): Iterable<Uint8Array> | Readable
   /** Those from `begin` up to and without `end`. Only asked for when the engine has refused some. */
   only(begin: number, end: number): Rows
   /** All but these. Indexes are those of these rows, and of `undecodable`. */
   without(refused: ReadonlySet<number>): Rows
   keep(index: number): RowToKeep
+  /** Nothing will be asked of these rows again, nor of any that were made of them. Need not be called. */
+  release?(): void
 }

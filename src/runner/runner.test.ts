@@ -194,6 +194,27 @@ onBothDatabases('the runner', (app) => {
       assert.equal(await reason(), null)
     })
 
+    it('is what a worker does before it merely follows its source', async () => {
+      const workers = makeFakeWorkers()
+      startRunner(workers)
+      const { pipeId, is } = await makePipe()
+      await is('Running')
+      const { tell } = workers.running(pipeId)[0]!.order
+      tell({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 5 })
+      await is('Snapshot')
+      const retained = async () =>
+        (
+          await app().query<{ retained_bytes: unknown }>(
+            `SELECT retained_bytes FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        ).map((row) => Number(row.retained_bytes))
+      assert.deepEqual(await retained(), [5])
+      tell({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 6_000_000_000 })
+      await until(async () => (await retained())[0] === 6_000_000_000, 'the log that is kept is told')
+      tell({ state: 'running', doing: 'Following' })
+      await is('Running')
+    })
+
     it('keeps what workers do, how far they are behind and how sure the delivery is', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
@@ -628,8 +649,14 @@ onBothDatabases('the runner', (app) => {
       await assert.rejects(storeOf(paused.order.place).begin(delivery), PlaceLost)
       await assert.rejects(storeOf(paused.order.place).setPositions([]), PlaceLost)
       await storeOf(successor.order.place).begin(delivery)
-      const told = { place: paused.order.place, pipeVersion: 1, doing: '', lag: null, now: new Date().toISOString() }
-      const status = { ...told, state: 'degraded' as const, reason: 'stale' }
+      const told = { doing: '', lag: null, phase: null, retainedBytes: null, now: new Date().toISOString() }
+      const status = {
+        ...told,
+        place: paused.order.place,
+        pipeVersion: 1,
+        state: 'degraded' as const,
+        reason: 'stale',
+      }
       assert.equal(await database.write('tellWorker', status, organizationId), false)
       isFrozen = false
       doThaw()

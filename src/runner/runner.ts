@@ -6,6 +6,7 @@ import { listPipesToRun, type PipeToRun } from '../pipes/store.ts'
 import { listRunners } from '../progress/runners/store.ts'
 import { listWorkers } from '../progress/workers/store.ts'
 import type { BackOffTimes } from './back-off.ts'
+import type { Chore } from './chore.ts'
 import { findConfiguration } from './configuration.ts'
 import { Leases, type LeaseTimes } from './leases.ts'
 import type { WorkerOrder } from './place.ts'
@@ -48,6 +49,8 @@ export interface RunnerParts {
   log: Log
   /** Tries rows again that were refused. */
   replay?(order: ReplayOrder): Promise<unknown>
+  /** What is to be done beside. */
+  chores?: Chore[]
   times?: Partial<RunnerTimes>
   backOff?: BackOffTimes
 }
@@ -108,8 +111,9 @@ export class Runner {
     if (this.#isStopping) return
     this.#isStopping = true
     const { stopMs, graceMs } = this.#times
+    const chores = Promise.all((this.#parts.chores ?? []).map((chore) => chore.close()))
     // Leases are renewed meanwhile.
-    await Promise.all([this.#places.close({ stopMs, graceMs }), this.#replays?.close()])
+    await Promise.all([this.#places.close({ stopMs, graceMs }), this.#replays?.close(), within(chores, graceMs)])
     clearInterval(this.#timer)
     // A database that does not answer must not hold up the end; the leases end by themselves.
     const last = Promise.resolve(this.#looking).then(() => this.#leases.end())
@@ -153,6 +157,7 @@ export class Runner {
       listRunners(reader, seenSince),
     ])
     if (this.#isStopping) return
+    for (const chore of this.#parts.chores ?? []) chore.consider({ isFirst: runners[0] === this.id })
     const all = this.#places.all
     const places = all.map((held) => {
       const { place, slots, isEnding, hasCompleted } = held.place

@@ -35,14 +35,12 @@ export const usualTimes: WorkerTimes = {
   idleReadMs: 1_000,
 }
 
-export interface Session {
-  parts: WorkerParts
+/** What those of all kinds have. */
+export interface CommonSession {
   settings: Settings
   times: WorkerTimes
-  encoders: Encoders
   /** Asks nothing more of the database once the session has ended. */
   store: WorkerStore
-  sink: Sink
   /** Aborted when nothing more may be done. */
   signal: AbortSignal
   /** Aborted when nothing new is to be begun. */
@@ -57,6 +55,12 @@ export interface Session {
   /** Counts an attempt that failed and is repeated. */
   countRetry(): void
   takeRetries(): number
+}
+
+export interface Session extends CommonSession {
+  parts: WorkerParts
+  encoders: Encoders
+  sink: Sink
 }
 
 export function engineSettingsOf(settings: Settings): PipeEngineSettings {
@@ -94,8 +98,8 @@ export function positionsOf(positions: StoredPosition[]): Positions {
 }
 
 /** Whatever the database throws is a StoreFailure, except PlaceLost; nothing is asked of it after the signal is aborted. */
-export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore {
-  const guarded = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+export function makeGuard(signal: AbortSignal): <Result>(call: () => Promise<Result>) => Promise<Result> {
+  return async (call) => {
     signal.throwIfAborted()
     try {
       return await call()
@@ -103,6 +107,10 @@ export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore
       throw error instanceof PlaceLost ? error : new StoreFailure(error)
     }
   }
+}
+
+export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore {
+  const guarded = makeGuard(signal)
   return {
     listPositions: () => guarded(() => store.listPositions()),
     listDeliveries: () => guarded(() => store.listDeliveries()),

@@ -27,7 +27,7 @@ describe('what a worker tells', () => {
     status.lag(5)
     status.degrade('the engine is away')
     assert.deepEqual(told.slice(2), [
-      { state: 'running', doing: 'three', lag: undefined },
+      { state: 'running', doing: 'three' },
       { state: 'degraded', doing: 'three', lag: 5, reason: 'the engine is away' },
     ])
     status.well()
@@ -36,6 +36,29 @@ describe('what a worker tells', () => {
     status.doing('nothing more')
     context.mock.timers.tick(5_000)
     assert.equal(told.length, 5)
+  })
+
+  it('tells at once of another phase, which stays whatever its state', () => {
+    const told: WorkerStatus[] = []
+    const status = makeStatus((one) => told.push(one))
+    status.phase('setup')
+    status.phase('snapshot')
+    status.phase('snapshot')
+    status.degrade('the source is away')
+    status.retained(4096)
+    status.well()
+    status.phase(undefined)
+    assert.deepEqual(
+      told.map(({ state, phase, retainedBytes }) => [state, phase, retainedBytes]),
+      [
+        ['starting', 'setup', undefined],
+        ['starting', 'snapshot', undefined],
+        ['degraded', 'snapshot', undefined],
+        ['running', 'snapshot', 4096],
+        ['running', undefined, 4096],
+      ],
+    )
+    status.close()
   })
 
   it('holds nothing that cannot be stored or shown, whatever a key is', () => {

@@ -1,11 +1,15 @@
 // What a worker tells of itself: at once when its state changes, otherwise once a second at most.
-import type { WorkerStatus } from './worker.ts'
+import type { WorkerPhase, WorkerStatus } from './worker.ts'
 
 export interface Status {
   /** What it is doing now; its state stays as it is. */
   doing(doing: string): void
   /** How much waits in the source, as far as anybody knows. */
   lag(lag: number | undefined): void
+  /** What it does before it merely follows its source, or beside that; stays until it is told anew. */
+  phase(phase: WorkerPhase | undefined): void
+  /** Log that the source keeps for the pipe, as far as anybody knows. */
+  retained(retainedBytes: number | undefined): void
   /** Everything goes well. */
   well(): void
   degrade(reason: string): void
@@ -30,7 +34,7 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
 
   const change = (changed: WorkerStatus): void => {
     if (isClosed) return
-    const isOther = changed.state !== status.state || changed.reason !== status.reason
+    const isOther = (['state', 'reason', 'phase'] as const).some((name) => changed[name] !== status[name])
     status = changed
     const waitMs = toldAtMs + tellEveryMs - performance.now()
     if (isOther || waitMs <= 0) tellNow()
@@ -44,8 +48,15 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
     lag(lag) {
       change({ ...status, lag })
     },
+    phase(phase) {
+      if (phase !== status.phase) change({ ...status, phase })
+    },
+    retained(retainedBytes) {
+      change({ ...status, retainedBytes })
+    },
     well() {
-      if (status.state !== 'running') change({ state: 'running', doing: status.doing, lag: status.lag })
+      const { reason: _, ...told } = status
+      if (status.state !== 'running') change({ ...told, state: 'running' })
     },
     degrade(reason) {
       change({ ...status, state: 'degraded', reason: shownText(reason) })

@@ -6,12 +6,14 @@ import { PlaceLost, type WorkerStore } from './worker.ts'
 
 export type RunnerDatabase = Pick<Database<ProgressWrites>, 'reader' | 'write'>
 
+/** Of a write that says whether the place was still the worker's. */
+export async function held(written: Promise<boolean>): Promise<void> {
+  if (!(await written)) throw new PlaceLost()
+}
+
 /** Rejects with a Problem when the database is away: then nobody knows whether a write was made, and it may be sent again. */
 export function makeWorkerStore({ reader, write }: RunnerDatabase, place: WorkerPlace): WorkerStore {
   const { organizationId, pipeId } = place
-  const held = async (written: Promise<boolean>): Promise<void> => {
-    if (!(await written)) throw new PlaceLost()
-  }
   return {
     listPositions: () => listPositions(reader, pipeId),
     listDeliveries: () => listDeliveries(reader, pipeId),

@@ -6,6 +6,7 @@ import type { StoredPipe } from '../pipes/pipe.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
 import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
+import type { TableStore } from './postgres/table-store.ts'
 
 /** What a worker did since it last told; added up in the database in the same transaction as the positions. */
 export interface FigureChanges {
@@ -47,6 +48,8 @@ export interface WorkerStore {
   }): Promise<void>
 }
 
+export type WorkerPhase = 'setup' | 'snapshot' | 'resync'
+
 /** What a worker tells of itself whenever it changes. */
 export interface WorkerStatus {
   state: 'starting' | 'running' | 'degraded'
@@ -55,26 +58,35 @@ export interface WorkerStatus {
   /** What it is doing now, as a sentence. */
   doing: string
   lag?: number | undefined
+  /** Of a pipe with tables, what it does before it merely follows its source, or beside that. */
+  phase?: WorkerPhase | undefined
+  /** Log that the source keeps for the pipe, as far as anybody knows. */
+  retainedBytes?: number | undefined
 }
 
 /** How a worker ends. `failed`: only the user can help, and why. */
 export type WorkerEnd = { end: 'stopped' | 'completed' | 'lost' } | { end: 'failed'; reason: string }
 
-export interface WorkerParts {
+/** What workers of all kinds are made of. */
+export interface CommonParts {
   pipe: StoredPipe
   secrets: SourceSecrets
   slot: number
   slots: number
   /** With `slot` unique among all workers there ever were of the pipe. */
   epoch: number
-  source: ReadableSource
-  openSink(signal: AbortSignal): Promise<Sink>
   store: WorkerStore
+  tables: TableStore
   egress: Egress
   /** For what the encoding of records reaches, such as a schema registry. */
   context: Omit<SourceContext, 'organizationId'>
   log: Log
   tell(status: WorkerStatus): void
+}
+
+export interface WorkerParts extends CommonParts {
+  source: ReadableSource
+  openSink(signal: AbortSignal): Promise<Sink>
 }
 
 export interface Worker {

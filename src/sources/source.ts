@@ -148,15 +148,29 @@ export interface SourceRecord {
   value: Uint8Array
   /** What the transport says of it, by the name of the virtual column: `_topic`, `_partition`, `_offset`, `_timestamp`, `_key`, … */
   meta: Row
-  /** Where the value lies, of a record that makes `value` anew each time: for whoever only looks at it or copies it. */
-  place?: ValuePlace
 }
 
-/** A value as a piece of something larger. */
-export interface ValuePlace {
+/** Records in order. A list of objects is one; others make a record when it is asked for, and again each time. */
+export interface RecordList extends Iterable<SourceRecord> {
+  readonly length: number
+  at(index: number): SourceRecord | undefined
+  /** Where the values lie, for whoever needs nothing but them: of hundreds of thousands, no object is made. */
+  readonly places?: ValuePlaces
+  /** Whoever has it will never look at a record, a value or a place again: their memory may be used for others. Need not be called. */
+  release?(): void
+}
+
+/** Where values lie as pieces of something larger, each by its number. */
+export interface ValuePlaces {
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+  /** Those that lie in the same bytes, one behind the other: from the end of the run before, up to and without this one's. */
+  readonly runs: readonly ValueRun[]
+}
+
+export interface ValueRun {
   readonly bytes: Buffer
-  readonly valueStart: number
-  readonly valueEnd: number
+  readonly end: number
 }
 
 /** A piece of one partition. The same `from` and `next` always stand for the same bytes. */
@@ -167,7 +181,7 @@ export interface Batch {
   /** Where the next one begins: the position to open with after this batch is durable. */
   next: string
   /** Of a stream: records in order. */
-  records?: SourceRecord[]
+  records?: RecordList
   /** Of object storage: a whole object, as it is stored. */
   object?: {
     key: string

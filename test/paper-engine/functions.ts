@@ -84,6 +84,7 @@ const scalars: Record<string, (...values: Value[]) => Value> = {
   coalesce: (...values) => values.find((value) => value !== null) ?? null,
   isnull: (value = null) => value === null,
   isnotnull: (value = null) => value !== null,
+  isnan: (value = null) => Number.isNaN(value),
   assumenotnull: (value = null) => value ?? '',
   splitbychar: (separator = '', value = '') => textOf(value).split(textOf(separator)),
   throwif: (value = null, message = 'Value passed to throwIf is non-zero') => {

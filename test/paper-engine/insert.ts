@@ -2,7 +2,7 @@
 import { contextOf, type Execution, type Outcome, tableOf, takeSettings } from './execution.ts'
 import { type Field, readBody } from './formats.ts'
 import { parseSelect } from './select.ts'
-import { completeRow, type PaperColumn, type PaperTable, storeRows } from './storage.ts'
+import { completeRow, type PaperColumn, type PaperTable, type PaperView, storeRows, viewsOf } from './storage.ts'
 import { SqlError, type Tokens } from './tokens.ts'
 import { defaultOf, type Reading, type Row, readValue } from './values.ts'
 
@@ -19,8 +19,29 @@ export function insert(tokens: Tokens, execution: Execution): Outcome {
   const rows = tokens.is('SELECT') ? insertedBySelect(tokens, execution, into) : insertedRows(tokens, execution, into)
   const complete = rows.map((row) => completeRow(table, row))
   const { insert_deduplication_token: token, insert_deduplicate: isOn = '1' } = execution.settings
+  const shown = viewsOf(execution.storage, table).map((view) => shownBy(view, complete, execution))
   storeRows(table, complete, token && isOn !== '0' ? token : undefined)
+  // A view of what a view fills sees nothing of it, as in engines of before.
+  for (const { target, rows: seen } of shown) storeRows(target, seen, undefined)
   return { answer: Buffer.alloc(0), writtenRows: complete.length }
+}
+
+/** A view fills no column by itself. */
+function shownBy(view: PaperView, rows: Row[], execution: Execution): { target: PaperTable; rows: Row[] } {
+  const target = execution.storage.tables.get(view.target)
+  if (!target) throw new SqlError(60, `Table ${view.target} does not exist`)
+  const seen = view.select(rows)
+  return {
+    target,
+    rows: seen.map((row) =>
+      Object.fromEntries(
+        target.columns.map(({ name, type }) => {
+          if (!Object.hasOwn(row, name)) throw new SqlError(10, `Expected column ${name}: while pushing to view`)
+          return [name, readValue(row[name], type, readingOf(execution))]
+        }),
+      ),
+    ),
+  }
 }
 
 function columnOf(table: PaperTable, name: string): PaperColumn {

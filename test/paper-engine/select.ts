@@ -11,6 +11,8 @@ export interface SelectContext {
   database: string
   /** The rows of the body, for a SELECT that reads from `input`. */
   readInput?: (fields: Field[]) => Row[]
+  /** Of a view: the first table that it reads from, of which it sees nothing but the rows of an insert. */
+  viewed?: { source?: string; rows: Row[] }
 }
 
 export interface Selected {
@@ -98,6 +100,11 @@ function parseFrom(tokens: Tokens, context: SelectContext): () => Row[] {
   const [database, name] = tokens.takeIf('.') ? [first, tokens.takeName()] : [context.database, first]
   const isFinal = tokens.takeIf('FINAL')
   const namesPart = /\b_part\b/.test(tokens.text)
+  const { viewed } = context
+  if (viewed && viewed.source === undefined) {
+    viewed.source = `${database}.${name}`
+    return () => viewed.rows
+  }
   return () => {
     if (database === 'system') return systemRows(context.storage, name)
     const table = loadTable(context.storage, database, name)

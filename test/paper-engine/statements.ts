@@ -15,7 +15,7 @@ import { insert } from './insert.ts'
 import { parseSelect } from './select.ts'
 import { type PaperColumn, type PaperTable, partitionOf } from './storage.ts'
 import { SqlError, Tokens } from './tokens.ts'
-import { defaultOf } from './values.ts'
+import { defaultOf, type Row } from './values.ts'
 
 /** `text` is all that was sent, the data of an insert included. */
 export function execute(text: string, execution: Execution): Outcome {
@@ -32,6 +32,7 @@ const nothing: Outcome = { answer: Buffer.alloc(0) }
 function executePlain(tokens: Tokens, execution: Execution): Outcome {
   if (tokens.is('SELECT')) return select(tokens, execution)
   if (tokens.takeIf('CREATE', 'TABLE')) return createTable(tokens, execution)
+  if (tokens.takeIf('CREATE', 'MATERIALIZED', 'VIEW')) return createView(tokens, execution)
   if (tokens.takeIf('CREATE', 'DATABASE')) {
     tokens.takeIf('IF', 'NOT', 'EXISTS')
     execution.storage.databases.add(tokens.takeName())
@@ -112,6 +113,43 @@ function createTable(tokens: Tokens, execution: Execution): Outcome {
   const twice = columns.find((column, index) => columns.findIndex((other) => other.name === column.name) < index)
   if (twice) throw new SqlError(44, `Cannot add column ${twice.name}: it already exists`)
   storage.tables.set(`${database}.${name}`, table)
+  return nothing
+}
+
+function createView(tokens: Tokens, execution: Execution): Outcome {
+  const { storage } = execution
+  const { database, name } = takeTableName(tokens, execution)
+  tokens.must('TO')
+  const target = tableOf(tokens, execution)
+  tokens.must('AS')
+  const viewed: { source?: string; rows: Row[] } = { rows: [] }
+  const run = parseSelect(tokens, { ...contextOf(execution), viewed })
+  const { source } = viewed
+  if (source === undefined || !storage.tables.has(source)) throw new SqlError(60, `Table ${source} does not exist`)
+  if (storage.tables.has(`${database}.${name}`)) throw new SqlError(57, `Table ${database}.${name} already exists`)
+  storage.tables.set(`${database}.${name}`, {
+    database,
+    name,
+    columns: [],
+    engine: 'MaterializedView',
+    engineFull: 'MaterializedView',
+    engineParameters: [],
+    primaryKey: '',
+    settings: {},
+    rows: [],
+    tokens: new Set(),
+    view: {
+      source,
+      target: `${target.database}.${target.name}`,
+      select(rows) {
+        viewed.rows = rows
+        const selected = run()
+        return selected.rows.map((values) =>
+          Object.fromEntries(selected.names.map((each, index) => [each, values[index] ?? null])),
+        )
+      },
+    },
+  })
   return nothing
 }
 

@@ -25,7 +25,20 @@ export interface PaperTable {
   rows: Row[]
   /** By partition and token. */
   tokens: Set<string>
+  /** Of a materialized view. */
+  view?: PaperView
 }
+
+export interface PaperView {
+  /** Both as `database.table`. */
+  source: string
+  target: string
+  /** What it makes of the rows of an insert into its source, by the names of columns. */
+  select(rows: Row[]): Row[]
+}
+
+export const viewsOf = ({ tables }: PaperStorage, { database, name }: PaperTable): PaperView[] =>
+  [...tables.values()].flatMap(({ view }) => (view?.source === `${database}.${name}` ? [view] : []))
 
 export interface PaperStorage {
   /** By `database.table`. */
@@ -220,6 +233,7 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
         name: table.name,
         engine: table.engine,
         engine_full: table.engineFull,
+        dependencies_table: viewsOf(storage, table).map(({ target }) => target),
         partition_key: table.partitionBy?.text ?? '',
         sorting_key: table.orderBy?.text ?? '',
         primary_key: table.primaryKey,

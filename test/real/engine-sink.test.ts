@@ -20,7 +20,8 @@ describeOnEngines('the sink', (world) => {
     await world.withSink(table, async (sink) => {
       const body = linesOf(1000)
       const { rows, sentBytes } = await sink.insert(insertOf('a', body), never)
-      assert.equal(rows, 1000)
+      // Of what goes through a view, the engine does not tell.
+      assert.equal(rows, world.isOld ? undefined : 1000)
       assert.ok(sentBytes > 0)
       for (let times = 0; times < 3; times++) await sink.insert(insertOf('a', body, { isRepeat: true }), never)
       assert.equal(await world.count(table), 1000)

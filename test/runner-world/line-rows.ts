@@ -64,7 +64,7 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
   let made = 0
   const makeRecordEncoder = (_parts: EncoderParts): RecordEncoder => ({
     encode: async (partition, records) =>
-      remember(records.map(({ value }) => ({ partition, text: Buffer.from(value).toString() }))),
+      remember([...records].map(({ value }) => ({ partition, text: Buffer.from(value).toString() }))),
     join,
     close: async () => undefined,
   })

@@ -70,6 +70,6 @@ function isBad(line: string): boolean {
 
 async function linesOf(insert: Insert): Promise<string[]> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of insert.body()) chunks.push(chunk as Uint8Array)
+  for await (const chunk of insert.body()) chunks.push(Buffer.from(chunk as Uint8Array))
   return Buffer.concat(chunks).toString().split('\n').slice(0, -1)
 }

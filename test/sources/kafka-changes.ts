@@ -68,7 +68,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       const { batches } = await readAll(sourceOf(server, topic), {})
       assert.deepEqual(idsOf(batches), [1, 2])
       assert.equal(batches.at(-1)?.next, '3')
-      const told = Object.entries(batches[0]?.records?.[0]?.meta._headers ?? {})
+      const told = Object.entries(batches[0]?.records?.at(0)?.meta._headers ?? {})
       assert.deepEqual(told, [
         ['trace', ['0 of trace', '2 of trace']],
         ['__proto__', ['1 of __proto__']],

@@ -32,7 +32,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const timestampMs = Date.now() - 60_000
       const topic = await topicWith(server, [{ partition: 1, key: 'a key', value: Buffer.from('{}'), timestampMs }], 2)
       const { batches } = await readAll(sourceOf(server, topic), {})
-      const [record] = batches.flatMap((batch) => batch.records ?? [])
+      const [record] = batches.flatMap((batch) => [...(batch.records ?? [])])
       assert.deepEqual(record?.meta, {
         _topic: topic,
         _partition: 1,
@@ -74,7 +74,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
         assert.deepEqual(sorted(idsOf(batches)), numbers(0, 60))
         assert.ok(batches.length >= 60 / 3, `${batches.length} batches`)
         for (const { records = [] } of batches) {
-          const sizeBytes = records.reduce((sum, { value }) => sum + value.length, 0)
+          const sizeBytes = [...records].reduce((sum, { value }) => sum + value.length, 0)
           assert.ok(what === 'records' ? records.length <= 3 : sizeBytes <= 100)
         }
       })
@@ -136,7 +136,10 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const started = await withReader(source, {}, (reader) =>
         reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
       )
-      assert.deepEqual(started, [{ partition: `${topic}/0`, from: '5 of 1', next: '5 of 1', records: [] }])
+      assert.deepEqual(
+        started.map(({ records = [], ...batch }) => ({ ...batch, records: [...records] })),
+        [{ partition: `${topic}/0`, from: '5 of 1', next: '5 of 1', records: [] }],
+      )
       await server.produce(topic, jsonRecords(2, 1, 5))
       const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
       assert.deepEqual(idsOf(batches), [5, 6])

@@ -62,7 +62,7 @@ export async function topicWith(server: KafkaServer, records: KafkaRecord[], par
 
 /** The ids of the records of all batches. */
 export function idsOf(batches: Batch[]): number[] {
-  const records = batches.flatMap((batch) => batch.records ?? [])
+  const records = batches.flatMap((batch) => [...(batch.records ?? [])])
   return records.map(({ value }) => JSON.parse(Buffer.from(value).toString()).id)
 }
 

@@ -10,7 +10,7 @@ import { closedPort } from './odd-servers.ts'
 
 const numberOf = (value: Uint8Array): number => JSON.parse(Buffer.from(value).toString()).number
 const numbersOf = (batches: Batch[]): number[] =>
-  batches.flatMap(({ records = [] }) => records.map(({ value }) => numberOf(value)))
+  batches.flatMap(({ records = [] }) => [...records].map(({ value }) => numberOf(value)))
 const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
 const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
 
@@ -61,7 +61,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
       const same = again.filter((batch) => batch.partition === partition)
       assert.deepEqual(
         numbersOf(same).slice(0, records.length),
-        records.map(({ value }) => numberOf(value)),
+        [...records].map(({ value }) => numberOf(value)),
       )
     }
   })
@@ -78,7 +78,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.deepEqual(sorted(numbersOf(batches)), range(7))
     assertGapless(batches)
     for (const { records = [] } of batches) {
-      const sizeBytes = records.reduce((sum, { value }) => sum + value.length, 0)
+      const sizeBytes = [...records].reduce((sum, { value }) => sum + value.length, 0)
       assert.ok(sizeBytes <= 30 || records.length === 1)
     }
     assert.ok(batches.length >= 5)
@@ -93,7 +93,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     ])
     const { batches } = await readAll(test.source({ streamName }), {})
     const values = batches.flatMap(({ records = [] }) =>
-      records.map(({ value }) => Buffer.from(value).toString('latin1')),
+      [...records].map(({ value }) => Buffer.from(value).toString('latin1')),
     )
     assert.deepEqual(values, ['{"number":1}', broken.toString('latin1')])
   })

@@ -6,7 +6,7 @@ import { assertGapless, loopbackEgress, positionsAfter, readAll } from './confor
 import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
 
 const numbersOf = (batches: Batch[]): number[] =>
-  batches.flatMap(({ records = [] }) => records.map(({ value }) => JSON.parse(Buffer.from(value).toString()).number))
+  batches.flatMap(({ records = [] }) => [...records].map(({ value }) => JSON.parse(Buffer.from(value).toString()).number))
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
 const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
 const positionsBefore = (batches: Batch[]): Positions =>
@@ -78,7 +78,7 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     const lost = { name: 'ProbeFailure', code: 'not_found', field: 'streamName' }
     const shift = (position: string, by: bigint) => position.replace(/\d+$/, (digits) => String(BigInt(digits) + by))
     const { partition } = first
-    const sequences = batches.flatMap(({ records = [] }) => records.map(({ meta }) => String(meta._sequence)))
+    const sequences = batches.flatMap(({ records = [] }) => [...records].map(({ meta }) => String(meta._sequence)))
     const isOfRecord = (position: string) => sequences.some((sequence) => position.endsWith(sequence))
     // Some number their records without gaps: what is between two records is then nothing.
     const gone = [shift(first.next, 1n), shift(second.next, 1n)].filter((position) => !isOfRecord(position))

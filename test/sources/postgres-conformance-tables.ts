@@ -95,6 +95,15 @@ export function tableTests(suite: PostgresSuite): void {
     }
   })
 
+  it('is sorted by columns of which updates do not tell the old values', async () => {
+    const custom = { useCustomSortingKey: true, sortingKeys: ['total'] }
+    const field = 'tableMappings[0].sortingKeys'
+    const words = /they do not tell shop\.orders\.total; .*REPLICA IDENTITY FULL/
+    await suite.fails(mapped(mapping('orders', custom)), 'describe', 'not_set_up', field, words)
+    await probe(sourceOf(suite.server, mapped(mapping('orders', { ...custom, tableEngine: 'MergeTree' }))))
+    await probe(sourceOf(suite.server, mapped(mapping('keyless_full', ownKey))))
+  })
+
   it('is not in the write-ahead log', async () => {
     const field = 'tableMappings[0].sourceTable'
     await suite.fails(mapped(mapping('unlogged')), 'describe', 'not_set_up', field, /"unlogged" SET LOGGED/)

@@ -130,7 +130,7 @@ export function postgresConformance(start: () => Promise<PostgresServer>): void 
         const types = async (tableMapping = mapping('orders')) => {
           const source = sourceOf(suite.server, {
             tableMappings: [tableMapping],
-            settings: { allowNullableColumns: true },
+            settings: { allowNullableColumns: true, replicationMode: 'snapshot' },
           })
           return (await probe(source)).samples[0]!.fields.map(({ type }) => type)
         }

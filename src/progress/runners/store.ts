@@ -2,9 +2,13 @@
 import { type Sql, statement } from '../../database/sql.ts'
 import type { WorkerPlace } from '../store.ts'
 import { tellable } from '../texts.ts'
+import type { ToldStatus } from '../workers/store.ts'
 
 /** What a worker does; its state is told apart (`tellWorker`). */
-export type Doing = { pipeId: string; slot: number; epoch: number; doing: string; lag: number | null }
+export type Doing = { pipeId: string; slot: number; epoch: number } & Pick<
+  ToldStatus,
+  'doing' | 'lag' | 'retainedBytes'
+>
 
 interface HeldRow {
   organization_id: string
@@ -33,9 +37,13 @@ const forgetRunnersStatement = statement<{ before: string }>('DELETE FROM runner
 const renewStatement = statement<{ runnerId: string; expiresAt: string }>(
   'UPDATE pipe_workers SET expires_at = :expiresAt WHERE runner_id = :runnerId',
 )
-const setDoingStatement = statement<Doing>(
+const setDoingStatement = statement<Omit<Doing, 'retainedBytes'>>(
   `UPDATE pipe_workers SET doing = :doing, lag_records = :lag
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
+)
+/** Only where there are figures: to add them takes the lock of the organization. A pipe that runs has them, with its delivery. */
+const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }>(
+  'UPDATE pipe_figures SET retained_bytes = :retainedBytes WHERE pipe_id = :pipeId',
 )
 
 const rememberedRunnersMs = 3_600_000
@@ -66,7 +74,10 @@ export async function reportRunner(sql: Sql, report: RunnerReport): Promise<Work
 
 /** Of a worker that has lost its place, nothing is kept. */
 export async function keepDoing(sql: Sql, doing: Doing): Promise<void> {
-  await sql.run(setDoingStatement, { ...doing, doing: tellable(doing.doing) })
+  const { retainedBytes, ...told } = doing
+  const kept = await sql.run(setDoingStatement, { ...told, doing: tellable(told.doing) })
+  // While nobody knows, what was known last stays.
+  if (kept > 0 && retainedBytes !== null) await sql.run(setRetainedStatement, { pipeId: told.pipeId, retainedBytes })
 }
 
 /** It has no workers any more. */

@@ -4,8 +4,9 @@ import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
 import type { PipeState } from '../../pipes/pipe-state.ts'
 import { workerCount } from '../../pipes/scaling.ts'
+import type { WorkerPhase } from '../../runner/worker.ts'
 import { isCompleted, isLive, settledState, type WorkerState, workingStates } from '../settled-state.ts'
-import { lockPlace, setDelivery, setLastError, type WorkerPlace } from '../store.ts'
+import { lockPlace, setDelivery, setLastError, setRetained, type WorkerPlace } from '../store.ts'
 import { tellable } from '../texts.ts'
 
 interface WorkerRow {
@@ -18,6 +19,7 @@ interface WorkerRow {
   pipe_version: number
   state: WorkerState
   reason: string | null
+  phase: WorkerPhase | null
 }
 
 interface PipeRow {
@@ -33,7 +35,7 @@ interface PipeRow {
 
 type PlaceValues = { pipeId: string; slot: number; epoch: number }
 
-const workerColumns = 'pipe_id, slot, slots, runner_id, epoch, expires_at, pipe_version, state, reason'
+const workerColumns = 'pipe_id, slot, slots, runner_id, epoch, expires_at, pipe_version, state, reason, phase'
 const listStatement = statement<Record<string, never>, WorkerRow>(`SELECT ${workerColumns} FROM pipe_workers`)
 const listOfPipeStatement = statement<{ pipeId: string }, WorkerRow>(
   `SELECT ${workerColumns} FROM pipe_workers WHERE pipe_id = :pipeId ORDER BY slot`,
@@ -57,17 +59,17 @@ const claimStatement = statement<PlaceValues & { slots: number; runnerId: string
    VALUES (:pipeId, :slot, :slots, :runnerId, :epoch, :expiresAt)
    ON CONFLICT (pipe_id, slot) DO UPDATE SET slots = excluded.slots, runner_id = excluded.runner_id,
      epoch = excluded.epoch, expires_at = excluded.expires_at, pipe_version = 0, state = 'starting', reason = NULL,
-     doing = '', lag_records = NULL`,
+     doing = '', lag_records = NULL, phase = NULL`,
 )
 const releaseStatement = statement<PlaceValues>(
   'DELETE FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const releaseAllStatement = statement<{ pipeId: string }>('DELETE FROM pipe_workers WHERE pipe_id = :pipeId')
 const setStatusStatement = statement<
-  PlaceValues & { pipeVersion: number; state: string; reason: string | null; doing: string; lag: number | null }
+  PlaceValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase'>
 >(
   `UPDATE pipe_workers SET pipe_version = :pipeVersion, state = :state, reason = :reason, doing = :doing,
-     lag_records = :lag
+     lag_records = :lag, phase = :phase
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
 )
 export interface ListedWorker {
@@ -149,13 +151,16 @@ export interface ToldStatus {
   reason: string | null
   doing: string
   lag: number | null
+  phase: WorkerPhase | null
+  /** Null when nobody knows. */
+  retainedBytes: number | null
   delivery?: { delivery: string; reason: string | null }
   now: string
 }
 
 /** Keeps what a worker says of itself, and what that makes of its pipe. False when the place is another's. */
 export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
-  const { place, pipeVersion, state, reason, doing, lag, delivery, now } = told
+  const { place, pipeVersion, state, reason, doing, lag, phase, retainedBytes, delivery, now } = told
   if (!(await lockPlace(sql, place))) return false
   const { organizationId, pipeId, slot, epoch } = place
   await sql.run(setStatusStatement, {
@@ -167,7 +172,10 @@ export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
     reason: reason === null ? null : tellable(reason),
     doing: tellable(doing),
     lag,
+    phase,
   })
+  // While nobody knows, what was known last stays.
+  if (retainedBytes !== null) await setRetained(sql, { pipeId, retainedBytes })
   if (reason !== null) await setLastError(sql, { pipeId, reason, now })
   if (delivery) await setDelivery(sql, { pipeId, ...delivery })
   await settle(sql, { organizationId, pipeId, now })
@@ -255,6 +263,7 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
       slots: row.slots,
       state: row.state,
       reason: row.reason,
+      phase: row.phase,
       pipeVersion: row.pipe_version,
       isHeld: row.expires_at > now,
     })),

@@ -1,5 +1,5 @@
 // Where rows are written before they are sent: text and raw bytes one after the other. What is given away is never written to
-// again.
+// again; what is lent is, as soon as the borrower asks for more.
 import { Buffer } from 'node:buffer'
 
 const firstBytes = 256 * 1024
@@ -7,6 +7,10 @@ const firstBytes = 256 * 1024
 const largestReusedBytes = 1024 * 1024
 /** A text that is longer is written faster by Node, a shorter one by a loop. */
 const shortLength = 40
+
+/** Of outputs that are closed. */
+const spares: Buffer[] = []
+const mostSpares = 4
 
 /** More was written than may be. */
 export class OutputFull extends Error {
@@ -22,7 +26,8 @@ export class ByteOutput {
   #limit: number
 
   constructor({ expectedBytes = firstBytes, maxBytes = Number.POSITIVE_INFINITY } = {}) {
-    this.#buffer = Buffer.allocUnsafeSlow(expectedBytes)
+    const spare = expectedBytes === firstBytes ? spares.pop() : undefined
+    this.#buffer = spare ?? Buffer.allocUnsafeSlow(expectedBytes)
     this.#limit = maxBytes
   }
 
@@ -107,6 +112,19 @@ export class ByteOutput {
     return taken
   }
 
+  /** Lends what was written until more is asked for, and begins anew. */
+  *lend(): Generator<Buffer, void> {
+    yield this.written()
+    this.#at = 0
+  }
+
+  /** Nothing is written any more, and nobody has anything that was lent. Need not be called. */
+  close(): void {
+    if (this.#buffer.length === firstBytes && spares.length < mostSpares) spares.push(this.#buffer)
+    this.#buffer = nothing
+    this.#at = 0
+  }
+
   #claim(sizeBytes: number): void {
     if (this.#at + sizeBytes > this.#limit) throw new OutputFull()
   }
@@ -120,6 +138,7 @@ export class ByteOutput {
   }
 }
 
+const nothing = Buffer.alloc(0)
 const quote = 0x22
 const backslash = 0x5c
 

@@ -3,7 +3,7 @@
 import type { EngineColumn } from '../../engine/engine.ts'
 import type { Egress } from '../../lib/egress.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import type { SourceContext, SourceRecord } from '../../sources/source.ts'
+import type { RecordList, SourceContext } from '../../sources/source.ts'
 import type { Rows } from '../rows.ts'
 import type { FieldMapping, SourceKindName } from './field-plan.ts'
 import type { ObjectToEncode } from './object-format.ts'
@@ -26,7 +26,7 @@ export interface EncoderParts {
 
 export interface RecordEncoder {
   /** Rejects with NotConnected or a ProbeFailure when schemas cannot be had; what is wrong with a record is in the rows. */
-  encode(partition: string, records: SourceRecord[], signal: AbortSignal): Promise<Rows>
+  encode(partition: string, records: RecordList, signal: AbortSignal): Promise<Rows>
   /** Of several partitions; numbered through in this order. */
   join(parts: Rows[]): Rows
   close(): Promise<void>

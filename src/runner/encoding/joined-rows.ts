@@ -45,6 +45,9 @@ export function joinRows(parts: readonly Rows[]): Rows {
       const position = positionOf(index)
       return parts[position]!.keep(index - startOf(position))
     },
+    release() {
+      for (const part of parts) part.release?.()
+    },
   }
 }
 

@@ -4,22 +4,19 @@ import { Undecodable } from '../../sources/formats/decode.ts'
 import { decompress } from '../../sources/kinesis/kinesis-record.ts'
 import type { SourceRecord } from '../../sources/source.ts'
 import type { FilledColumn } from './field-plan.ts'
-import { makeJsonRows } from './json-rows.ts'
-import type { RecordFormat } from './record-format.ts'
+import { type JsonRows, makeJsonRows } from './json-rows.ts'
+import type { InPlace, RecordFormat } from './record-format.ts'
+import { copyTogether } from './together.ts'
 
 /** What a record is before anything is made of it. Throws Undecodable. */
 export type Unpack = (value: Uint8Array) => Uint8Array
 
 export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): RecordFormat {
   const rows = makeJsonRows(filled)
-  // What is only copied is copied from where it lies.
-  const isCopied = rows.isStraight && unpack === unpackNothing
   const needsMeta = filled.some(({ isVirtual }) => isVirtual)
   return {
     shape: rows.shape,
     check(record) {
-      const place = isCopied ? record.place : undefined
-      if (place) return rows.check(place.bytes, place.valueStart, place.valueEnd)
       try {
         const bytes = asBuffer(unpack(record.value))
         return rows.check(bytes, 0, bytes.length)
@@ -29,13 +26,22 @@ export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): Re
       }
     },
     write(record, out) {
-      const place = isCopied ? record.place : undefined
-      if (place) {
-        rows.write(place.bytes, { start: place.valueStart, end: place.valueEnd }, noMeta, out)
-      } else {
-        const bytes = asBuffer(unpack(record.value))
-        rows.write(bytes, { start: 0, end: bytes.length }, needsMeta ? record.meta : noMeta, out)
-      }
+      const bytes = asBuffer(unpack(record.value))
+      rows.write(bytes, { start: 0, end: bytes.length }, needsMeta ? record.meta : noMeta, out)
+    },
+    // What is only copied is copied from where it lies.
+    ...(rows.isStraight && unpack === unpackNothing && { inPlace: jsonInPlace(rows) }),
+  }
+}
+
+function jsonInPlace({ check, write }: JsonRows): InPlace {
+  return {
+    check,
+    writeSome(bytes, { starts, ends }, { first, end }, out) {
+      const copiedEnd = copyTogether(bytes, { starts, ends, first, end }, out)
+      if (copiedEnd > first) return copiedEnd
+      write(bytes, { start: starts[first]!, end: ends[first]! }, noMeta, out)
+      return first + 1
     },
   }
 }

@@ -72,6 +72,8 @@ function behindMark(bytes: Buffer, start: number): number {
 
 /** What the first and the last byte tell. */
 function problemIn(bytes: Buffer, start: number, end: number): string | undefined {
+  // Nearly all are like this, and each is looked at.
+  if (bytes[start] === code.openObject && bytes[end - 1] === code.closeObject) return undefined
   const first = skipSpace(bytes, behindMark(bytes, start), end)
   if (first >= end) return undefined
   if (bytes[first] === code.openObject) {

@@ -20,6 +20,7 @@ import {
 } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { explained, type ObjectPlan, openChunks } from './object-stream.ts'
+import { makePieceMemory, type PieceMemory } from './piece-memory.ts'
 import { makeRest, type Rest } from './rest.ts'
 import { findEnds } from './row-ends.ts'
 import { wholeObjectRows } from './whole-object-rows.ts'
@@ -29,6 +30,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
     source: parts.source as ObjectStorageSource,
     filled: fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings),
   }
+  const memory = makePieceMemory()
   const isOnePiece = plan.source.format === 'Parquet' || plan.source.format === 'Avro'
   return {
     async *pieces(object, { partition, beginByte, pieceBytes, signal }) {
@@ -36,7 +38,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         yield { beginByte: 0, endByte: null, rows: wholeObjectRows(plan, object, partition, signal) }
         return
       }
-      const opened = await openObject(plan, object, signal, pieceBytes)
+      const opened = await openObject(plan, object, { signal, memory, pieceBytes })
       try {
         yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeRest(signal) })
       } catch (error) {
@@ -47,17 +49,18 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
     },
     async piece(object, { partition, beginByte, endByte, signal }) {
       if (isOnePiece) return wholeObjectRows(plan, object, partition, signal)
-      const { feed, format } = await openObject(plan, object, signal)
+      const { feed, format } = await openObject(plan, object, { signal, memory, pieceBytes: 0 })
       try {
         await feed.skipTo(Math.max(beginByte, format.dataStart))
         const { begin } = feed
         await feed.fill(endByte === null ? Number.POSITIVE_INFINITY : endByte - begin)
         const end = endByte ?? begin + feed.bytes.length
         if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
-        const bytes = feed.take(end - begin)
+        const { bytes, release } = feed.take(end - begin)
         const rest = makeRest(signal)
         const ends = await findEnds(format.rowEnds, bytes, { ending: endByte === null ? 'object' : 'row', rest })
-        return await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes: end - beginByte }, rest)
+        const readBytes = end - beginByte
+        return await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes, release }, rest)
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -78,12 +81,11 @@ interface OpenedObject {
 async function openObject(
   plan: ObjectPlan,
   object: ObjectToEncode,
-  signal: AbortSignal,
-  pieceBytes = 0,
+  { signal, memory, pieceBytes }: { signal: AbortSignal; memory: PieceMemory; pieceBytes: number },
 ): Promise<OpenedObject> {
   // Beyond a piece there is at most what came last.
   const expectedBytes = Math.min(object.sizeBytes, pieceBytes + chunkBytes)
-  const feed = makeFeed(openChunks(plan, object, signal), expectedBytes)
+  const feed = makeFeed(openChunks(plan, object, signal), { memory, pieceBytes: expectedBytes })
   try {
     return { feed, format: await formatOf(plan, object, feed) }
   } catch (error) {
@@ -122,9 +124,9 @@ async function* cutPieces(
     const { begin } = feed
     const { cut, ends } = await findCut(feed, format, { pieceBytes, rest })
     const end = begin + (cut ?? feed.bytes.length)
-    const bytes = feed.take(end - begin)
+    const { bytes, release } = feed.take(end - begin)
     const readBytes = end - pieceBegin
-    const rows = await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes }, rest)
+    const rows = await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes, release }, rest)
     yield { beginByte: pieceBegin, endByte: cut === undefined ? null : end, rows }
     if (cut === undefined) return
     pieceBegin = end

@@ -1,5 +1,6 @@
 // The bytes of an object as they come, with as much of them at hand as is asked for.
 import { Buffer } from 'node:buffer'
+import type { PieceMemory } from './piece-memory.ts'
 
 export interface ObjectFeed {
   /** What is at hand; a view, until the next call. */
@@ -11,24 +12,35 @@ export interface ObjectFeed {
   /** Until so many bytes are at hand, or the object ends. */
   fill(sizeBytes: number): Promise<void>
   /** Gives away the first of what is at hand. */
-  take(sizeBytes: number): Buffer
+  take(sizeBytes: number): TakenPiece
   /** Goes on at a place in the object that is not before what is at hand. */
   skipTo(position: number): Promise<void>
   close(): Promise<void>
 }
 
+export interface TakenPiece {
+  bytes: Buffer
+  /** The bytes are never looked at again. Need not be called; more than once changes nothing. */
+  release(): void
+}
+
 const leastBytes = 256 * 1024
+const nothing = Buffer.alloc(0)
 
 /** `pieceBytes`: about as much as will be asked for at once. To begin with so much is cheaper than to grow. */
-export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>, pieceBytes = 0): ObjectFeed {
-  let buffer = Buffer.alloc(0)
+export function makeFeed(
+  chunks: AsyncGenerator<Uint8Array, void>,
+  { memory, pieceBytes = 0 }: { memory: PieceMemory; pieceBytes?: number },
+): ObjectFeed {
+  let buffer: Buffer = nothing
   let [filledBytes, begin, isEnded] = [0, 0, false]
   let expectedBytes = Math.max(pieceBytes, leastBytes)
 
   const reserve = (sizeBytes: number): void => {
     if (sizeBytes <= buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(sizeBytes, buffer.length * 2, expectedBytes))
+    const larger = memory.take(Math.max(sizeBytes, buffer.length * 2, expectedBytes))
     buffer.copy(larger, 0, 0, filledBytes)
+    memory.giveBack(buffer)
     buffer = larger
   }
 
@@ -44,14 +56,16 @@ export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>, pieceBytes = 
     filledBytes += chunk.length
   }
 
-  const take = (sizeBytes: number): Buffer => {
-    const taken = buffer.subarray(0, sizeBytes)
+  const take = (sizeBytes: number): TakenPiece => {
+    const whole = buffer
+    const restBytes = filledBytes - sizeBytes
     // The next piece is about as large as this one.
     if (sizeBytes >= leastBytes) expectedBytes = filledBytes
-    buffer = Buffer.from(buffer.subarray(sizeBytes, filledBytes))
-    filledBytes = buffer.length
+    buffer = restBytes > 0 ? memory.take(Math.max(restBytes, expectedBytes)) : nothing
+    whole.copy(buffer, 0, sizeBytes, filledBytes)
+    filledBytes = restBytes
     begin += sizeBytes
-    return taken
+    return { bytes: whole.subarray(0, sizeBytes), release: once(() => memory.giveBack(whole)) }
   }
 
   return {
@@ -79,10 +93,19 @@ export function makeFeed(chunks: AsyncGenerator<Uint8Array, void>, pieceBytes = 
         if (!chunk) return
         append(chunk)
       }
-      if (position > begin) take(position - begin)
+      if (position > begin) take(position - begin).release()
     },
     async close() {
       await chunks.return()
     },
+  }
+}
+
+/** What is given back twice would be taken by two. */
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) act()
+    isDone = true
   }
 }

@@ -1,5 +1,5 @@
 // What is known of an object before its rows are sent: where they begin and end, and what the engine is told of them.
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { Undecodable } from '../../sources/formats/decode.ts'
 import type { Batch, Row } from '../../sources/source.ts'
 import type { RowShape } from '../rows.ts'
@@ -88,7 +88,9 @@ export async function delimitedObjectFormat(
     const [end] = rowEnds.find(bytes.subarray(mark), isEnded ? 'object' : 'anywhere')
     if (end === undefined) return isEnded ? { dataStart: mark, firstRow: undefined } : undefined
     const firstEnd = mark + end
-    return { dataStart: parts.hasNames ? lineEnd(bytes, firstEnd) : mark, firstRow: bytes.subarray(mark, firstEnd) }
+    // A copy: what is at hand is used again.
+    const firstRow = Buffer.from(bytes.subarray(mark, firstEnd))
+    return { dataStart: parts.hasNames ? lineEnd(bytes, firstEnd) : mark, firstRow }
   })
   return { ...delimitedFormat({ ...parts, firstRow }), rowEnds, dataStart }
 }

@@ -21,6 +21,8 @@ export interface ObjectPiece {
   /** Of all its rows. */
   ends: Uint32Array
   readBytes: number
+  /** The bytes are never looked at again. */
+  release?(): void
 }
 
 interface PieceRows extends ObjectPiece {
@@ -74,6 +76,7 @@ function pieceRows(parts: PieceRows): Rows {
       return select(indexes, left)
     },
     keep: (index) => keptRow(parts, { start: starts[index]!, end: ends[index]! }),
+    release: () => parts.release?.(),
   }
 }
 
@@ -92,9 +95,10 @@ function* writtenBody({ format, bytes, starts, ends, undecodable }: PieceRows): 
   for (let index = 0; index < ends.length; index++) {
     if (skipped.has(index)) continue
     format.write(bytes, { start: starts[index]!, end: ends[index]! }, out)
-    if (out.sizeBytes >= chunkBytes) yield out.take()
+    if (out.sizeBytes >= chunkBytes) yield* out.lend()
   }
-  if (out.sizeBytes > 0) yield out.take()
+  if (out.sizeBytes > 0) yield* out.lend()
+  out.close()
 }
 
 function keptRow({ object, partition, format, bytes, begin }: PieceRows, row: TextRange): RowToKeep {

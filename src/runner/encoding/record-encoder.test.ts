@@ -68,7 +68,7 @@ async function encode(pipe: Pipe, values: (string | Uint8Array)[]): Promise<Rows
 function bodyOf(rows: Rows): Buffer {
   const body = rows.body()
   assert.ok(Symbol.iterator in body)
-  return Buffer.concat([...body])
+  return Buffer.concat(Array.from(body, (chunk) => Buffer.from(chunk)))
 }
 
 const textOf = (rows: Rows): string => bodyOf(rows).toString('utf8')

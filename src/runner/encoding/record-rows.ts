@@ -1,13 +1,14 @@
 // Records of a stream as rows. What is cheap to write is written when it is sent. What is not is kept as it was written when it
 // was checked, as far as that takes not too much memory; only the rest is written again.
 import { Undecodable } from '../../sources/formats/decode.ts'
-import type { SourceRecord } from '../../sources/source.ts'
+import type { RecordList, SourceRecord, ValuePlaces } from '../../sources/source.ts'
 import type { RefusedRow } from '../delivery.ts'
 import type { Rows, RowToKeep } from '../rows.ts'
 import { ByteOutput, OutputFull } from './byte-output.ts'
 import { packMeta, unpackMeta } from './kept-meta.ts'
-import type { RecordFormat } from './record-format.ts'
-import { makeRest } from './rest.ts'
+import { chooseRecords } from './record-choice.ts'
+import type { InPlace, RecordFormat } from './record-format.ts'
+import { makeRest, type Rest } from './rest.ts'
 import { partOf, partWithout } from './row-parts.ts'
 
 /** What is given away at once. */
@@ -20,7 +21,8 @@ const maxRecordBytes = 64 * 1024 * 1024
 interface Records {
   format: RecordFormat
   partition: string
-  records: readonly SourceRecord[]
+  records: RecordList
+  readBytes: number
   undecodable: readonly RefusedRow[]
   /** What the first records were written as. */
   written: { count: number; chunks: Uint8Array[] }
@@ -30,21 +32,50 @@ interface Records {
 export async function encodeRecords(
   unprepared: RecordFormat,
   partition: string,
-  records: readonly SourceRecord[],
+  records: RecordList,
   signal: AbortSignal,
 ): Promise<Rows> {
   const format = (await unprepared.prepare?.(records, signal)) ?? unprepared
+  const rest = makeRest(signal)
+  const { places } = records
+  if (format.inPlace && places) {
+    const { undecodable, readBytes } = await checkInPlace(format.inPlace, places, rest)
+    return recordRows({ format, partition, records, readBytes, undecodable, written: nothingWritten })
+  }
   const undecodable: RefusedRow[] = []
   const keeper = format.check ? undefined : makeKeeper(format)
   const examine = format.check ?? keeper!.write
-  const rest = makeRest(signal)
-  for (let index = 0; index < records.length; index++) {
-    const reason = examine(records[index]!)
+  let [index, readBytes] = [0, 0]
+  for (const record of records) {
+    const reason = examine(record)
     if (reason !== undefined) undecodable.push({ index, reason })
-    if (index % 64 === 0) await rest()
+    readBytes += record.value.length
+    if (index++ % 64 === 0) await rest()
   }
-  const written = keeper?.finish() ?? { count: 0, chunks: [] }
-  return recordRows({ format, partition, records, undecodable, written })
+  const written = keeper?.finish() ?? nothingWritten
+  return recordRows({ format, partition, records, readBytes, undecodable, written })
+}
+
+const nothingWritten: Records['written'] = { count: 0, chunks: [] }
+
+async function checkInPlace(
+  { check }: InPlace,
+  { starts, ends, runs }: ValuePlaces,
+  rest: Rest,
+): Promise<Pick<Records, 'undecodable' | 'readBytes'>> {
+  const undecodable: RefusedRow[] = []
+  let [index, readBytes] = [0, 0]
+  for (const run of runs) {
+    for (; index < run.end; index++) {
+      const start = starts[index]!
+      const end = ends[index]!
+      const reason = check(run.bytes, start, end)
+      if (reason !== undefined) undecodable.push({ index, reason })
+      readBytes += end - start
+      if (index % 64 === 0) await rest()
+    }
+  }
+  return { undecodable, readBytes }
 }
 
 interface Keeper {
@@ -94,19 +125,17 @@ function problemOfWriting(format: RecordFormat, record: SourceRecord, out: ByteO
 }
 
 function recordRows(parts: Records): Rows {
-  const { format, partition, records, undecodable } = parts
-  const select = (indexes: Iterable<number>, left: readonly RefusedRow[]): Rows =>
-    recordRows({
-      format,
-      partition,
-      records: Array.from(indexes, (index) => records[index]!),
-      undecodable: left,
-      written: { count: 0, chunks: [] },
-    })
+  const { format, partition, records, readBytes, undecodable } = parts
+  const select = (indexes: number[], left: readonly RefusedRow[]): Rows => {
+    const chosen = chooseRecords(records, indexes)
+    const sizeBytes = valueBytesOf(chosen)
+    const written = nothingWritten
+    return recordRows({ format, partition, records: chosen, readBytes: sizeBytes, undecodable: left, written })
+  }
   return {
     shape: format.shape,
     count: records.length,
-    readBytes: records.reduce((sizeBytes, record) => sizeBytes + valueBytesOf(record), 0),
+    readBytes,
     undecodable,
     isDivisible: true,
     body: () => bodyOf(parts),
@@ -118,25 +147,60 @@ function recordRows(parts: Records): Rows {
       const { indexes, left } = partWithout(records.length, undecodable, refused)
       return select(indexes, left)
     },
-    keep: (index) => keptRecord(partition, records[index]!),
+    keep: (index) => keptRecord(partition, records.at(index)!),
+    release: () => records.release?.(),
   }
 }
 
-function valueBytesOf(record: SourceRecord): number {
-  const { place } = record
-  return place ? place.valueEnd - place.valueStart : record.value.length
+function valueBytesOf(records: RecordList): number {
+  const { places, length } = records
+  let sizeBytes = 0
+  if (places) for (let index = 0; index < length; index++) sizeBytes += places.ends[index]! - places.starts[index]!
+  else for (const { value } of records) sizeBytes += value.length
+  return sizeBytes
 }
 
-function* bodyOf({ format, records, undecodable, written }: Records): Generator<Uint8Array, void> {
+function bodyOf(parts: Records): Generator<Uint8Array, void> {
+  const { format, records } = parts
+  return format.inPlace && records.places
+    ? bodyInPlace(parts, format.inPlace, records.places)
+    : bodyByRecord(parts)
+}
+
+function* bodyInPlace(
+  { undecodable }: Records,
+  { writeSome }: InPlace,
+  places: ValuePlaces,
+): Generator<Uint8Array, void> {
+  const out = new ByteOutput()
+  let [first, skipped] = [0, 0]
+  for (const { bytes, end } of places.runs) {
+    while (first < end) {
+      const nextSkipped = undecodable[skipped]?.index
+      if (first === nextSkipped) {
+        skipped++
+        first++
+        continue
+      }
+      first = writeSome(bytes, places, { first, end: Math.min(end, nextSkipped ?? end) }, out)
+      if (out.sizeBytes >= chunkBytes) yield* out.lend()
+    }
+  }
+  if (out.sizeBytes > 0) yield* out.lend()
+  out.close()
+}
+
+function* bodyByRecord({ format, records, undecodable, written }: Records): Generator<Uint8Array, void> {
   yield* written.chunks
   const skipped = new Set(undecodable.map(({ index }) => index))
   const out = new ByteOutput()
   for (let index = written.count; index < records.length; index++) {
     if (skipped.has(index)) continue
-    format.write(records[index]!, out)
-    if (out.sizeBytes >= chunkBytes) yield out.take()
+    format.write(records.at(index)!, out)
+    if (out.sizeBytes >= chunkBytes) yield* out.lend()
   }
-  if (out.sizeBytes > 0) yield out.take()
+  if (out.sizeBytes > 0) yield* out.lend()
+  out.close()
 }
 
 function keptRecord(partition: string, { value, meta }: SourceRecord): RowToKeep {

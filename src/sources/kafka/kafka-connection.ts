@@ -10,6 +10,7 @@ import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { AwsCredentials } from '../aws/aws.ts'
 import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from '../source.ts'
 import { type BrokerPlace, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
+import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
 
@@ -68,9 +69,9 @@ export async function connectBroker(
   { timeoutMs, begin }: ConnectOptions,
 ): Promise<BrokerConnection> {
   const { config, signal } = access
-  const { socket, hasTls } = await openSocket(access, place, timeoutMs)
+  const { socket, hasTls, frames } = await openSocket(access, place, timeoutMs)
   if (hasTls) begin?.('tls')
-  const wire = openWire(socket, signal)
+  const wire = openWire(socket, signal, frames)
   try {
     const versions = await loadVersions(wire, timeoutMs).catch((error: unknown) => {
       throw error instanceof WireError ? helloFailure(error, place, isMutual(config)) : error
@@ -96,7 +97,7 @@ async function openSocket(
   access: KafkaAccess,
   place: BrokerPlace,
   timeoutMs: number,
-): Promise<{ socket: Socket; hasTls: boolean }> {
+): Promise<{ socket: Socket; hasTls: boolean; frames?: Frames }> {
   const { config, context, egress, signal, tls } = access
   const { host, port } = place
   const failed = (error: unknown): unknown =>
@@ -111,7 +112,9 @@ async function openSocket(
     }
   }
   try {
-    return { socket: await egress.connect(host, port, { timeoutMs, signal }), hasTls: false }
+    const frames = makeFrames()
+    const socket = await egress.connect(host, port, { timeoutMs, signal, onread: frames.onread })
+    return { socket, hasTls: false, frames }
   } catch (error) {
     throw failed(error)
   }

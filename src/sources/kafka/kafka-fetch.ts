@@ -11,7 +11,8 @@ import {
   type Reader,
 } from '@platformatic/kafka'
 import type { BrokerConnection } from './kafka-connection.ts'
-import type { AbortedTransaction } from './kafka-records.ts'
+import { memoryOf } from './kafka-memory.ts'
+import type { AbortedTransaction, StoredBatches } from './kafka-records.ts'
 
 export interface WantedPartition {
   topic: string
@@ -19,14 +20,10 @@ export interface WantedPartition {
   offset: bigint
 }
 
-export interface FetchedPartition {
-  topic: string
-  partition: number
+export interface FetchedPartition extends StoredBatches {
   errorCode: number
   /** Where that ends which may be read now: what transactions that are still open have written comes after it. */
   end: bigint
-  /** Batches as they are stored. */
-  bytes: Buffer
   aborted: AbortedTransaction[]
 }
 
@@ -141,8 +138,10 @@ function readPartition(
   // A replica that is nearer, which we never ask for.
   if (version >= 11) reader.skip(4)
   const bytes = reader.readNullableBytes(isFlexible) ?? Buffer.alloc(0)
+  const memory = memoryOf(bytes)
+  memory?.hold()
   const end = lastStableOffset < 0n ? highWatermark : lastStableOffset
-  return { topic, partition, errorCode, end, bytes, aborted }
+  return { topic, partition, errorCode, end, bytes, memory, aborted }
 }
 
 const offsetApis = [listOffsetsV5.api, listOffsetsV2.api] as const

@@ -1,13 +1,16 @@
-// One record as it lies in its batch. Whoever reads a topic holds very many of them: a record keeps where its parts are, and makes
-// them when they are asked for. What is wrong with it shows when it is scanned, never later.
-import type { Row, SourceRecord, ValuePlace } from '../source.ts'
+// One record as it lies in its batch: it knows where its parts are, and makes them when they are asked for. What is wrong with it
+// shows when it is scanned, never later.
+import type { Row, SourceRecord } from '../source.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
+import type { HeldMemory } from './kafka-memory.ts'
 
 /** What the records of a batch have in common. */
 export interface UnpackedBatch {
   topic: string
   partition: number
   bytes: Buffer
+  /** Of the bytes, where it is used again. */
+  memory?: HeldMemory | undefined
   baseOffset: bigint
   baseTimestampMs: number
   /** Of all its records, where the broker and not the producer says when a record was made. */
@@ -19,7 +22,7 @@ export interface UnpackedBatch {
 /** The last that a Date can be. */
 const latestTimeMs = 8.64e15
 
-export class KafkaRecord implements SourceRecord, ValuePlace {
+export class KafkaRecord implements SourceRecord {
   readonly #batch: UnpackedBatch
   /** Where its time stands, and the rest of it. */
   readonly #startsAt: number
@@ -40,24 +43,7 @@ export class KafkaRecord implements SourceRecord, ValuePlace {
   }
 
   get value(): Buffer {
-    return this.bytes.subarray(this.valueStart, this.valueEnd)
-  }
-
-  /** Itself: nothing more is made for it. */
-  get place(): ValuePlace {
-    return this
-  }
-
-  get bytes(): Buffer {
-    return this.#batch.bytes
-  }
-
-  get valueStart(): number {
-    return this.#valueStartsAt
-  }
-
-  get valueEnd(): number {
-    return Math.max(this.#valueStartsAt, this.#valueEndsAt)
+    return this.#batch.bytes.subarray(this.#valueStartsAt, this.#valueEnd)
   }
 
   get offset(): bigint {
@@ -75,7 +61,7 @@ export class KafkaRecord implements SourceRecord, ValuePlace {
 
   get headers(): [name: string, value: Buffer | null][] {
     if (!this.#batch.hasHeaders) return []
-    const cursor = { bytes: this.#batch.bytes, at: Math.max(this.#valueStartsAt, this.#valueEndsAt) }
+    const cursor = { bytes: this.#batch.bytes, at: this.#valueEnd }
     const count = readVarint(cursor)
     const headers: [name: string, value: Buffer | null][] = []
     for (let left = count; left > 0; left--) headers.push([readBytes(cursor)?.toString() ?? '', readBytes(cursor)])
@@ -95,6 +81,10 @@ export class KafkaRecord implements SourceRecord, ValuePlace {
       _key: key,
       _headers: byName(this.headers),
     }
+  }
+
+  get #valueEnd(): number {
+    return Math.max(this.#valueStartsAt, this.#valueEndsAt)
   }
 
   #parts(): { offsetDelta: number; timestampMs: number | undefined; key: Buffer | null } {

@@ -1,8 +1,10 @@
 // Reads the batches of records that a broker hands out as they are stored. Markers of transactions and records of aborted ones
 // are passed over, but counted: the next offset after them is where reading goes on.
-import { crc32c } from '@platformatic/kafka'
+import { crc32c, Reader } from '@platformatic/kafka'
 import { decompressBatch, UnreadableBatch } from './kafka-compression.ts'
+import type { HeldMemory } from './kafka-memory.ts'
 import { type Cursor, KafkaRecord, type Scan, scanRecord, type UnpackedBatch } from './kafka-record.ts'
+import type { KafkaRecordList } from './kafka-record-list.ts'
 
 export interface AbortedTransaction {
   producerId: bigint
@@ -14,6 +16,8 @@ export interface StoredBatches {
   topic: string
   partition: number
   bytes: Buffer
+  /** Held for whoever reads them. */
+  memory?: HeldMemory | undefined
   aborted: readonly AbortedTransaction[]
 }
 
@@ -49,15 +53,15 @@ export function* readRecords(
  * whoever asks can stop at each step. Ends before a batch that is cut off. `step` throws UnreadableBatch.
  */
 export class RecordWalk implements RecordStep {
-  record: KafkaRecord | undefined
   unpackedBytes = 0
-  /** About what the record takes in memory. */
-  sizeBytes = 0
+  /** Whether it stands at a record that is wanted. */
+  hasRecord = false
   readonly #stored: StoredBatches
   readonly #fromOffset: bigint
   readonly #hasHeaders: boolean
   readonly #aborted: AbortedTransactions
   readonly #scan: Scan = { offsetDelta: -1, startsAt: 0, valueStartsAt: 0, valueEndsAt: 0, sizeBytes: 0 }
+  #isClosed = false
   #nextBatchAt = 0
   #endOfLastBatch = -1n
   #isInBatch = false
@@ -84,27 +88,59 @@ export class RecordWalk implements RecordStep {
     return nextOffset < this.#fromOffset ? this.#fromOffset : nextOffset
   }
 
+  /** Made anew each time it is asked for. */
+  get record(): KafkaRecord | undefined {
+    if (!this.hasRecord || !this.#batch) return undefined
+    const { startsAt, valueStartsAt, valueEndsAt } = this.#scan
+    return new KafkaRecord(this.#batch, startsAt, valueStartsAt, valueEndsAt)
+  }
+
+  /** Of the record that it stands at. */
+  get offset(): bigint {
+    return this.#baseOffset + BigInt(this.#scan.offsetDelta)
+  }
+
+  /** About what the record takes in memory. */
+  get sizeBytes(): number {
+    return this.#scan.sizeBytes
+  }
+
+  /** The record has no value: it says that its key is deleted. */
+  get isDeletion(): boolean {
+    return this.#scan.valueEndsAt < this.#scan.valueStartsAt
+  }
+
+  /** Adds the record that it stands at. */
+  addTo(list: KafkaRecordList): void {
+    if (this.hasRecord && this.#batch) list.add(this.#batch, this.#scan)
+  }
+
+  /** No further step is asked of it. */
+  close(): void {
+    if (!this.#isClosed) this.#stored.memory?.release()
+    this.#isClosed = true
+  }
+
   /** Goes one step further; false when nothing is left. */
   step(): boolean {
-    if (this.#batch && this.#leftCount > 0) this.#readRecord(this.#batch)
+    if (this.#isClosed) return false
+    if (this.#leftCount > 0) this.#readRecord()
     else if (this.#isInBatch) this.#endBatch()
     else if (!this.#beginBatch()) return false
     else return this.step()
     return true
   }
 
-  #readRecord(batch: UnpackedBatch): void {
+  #readRecord(): void {
     const scan = this.#scan
     const deltaBefore = scan.offsetDelta
     scanRecord(this.#cursor, scan, this.#hasHeaders)
-    const { offsetDelta, startsAt, valueStartsAt, valueEndsAt } = scan
+    const { offsetDelta } = scan
     if (offsetDelta <= deltaBefore || offsetDelta > this.#lastDelta)
       throw new UnreadableBatch('records are not in order')
     this.#leftCount--
     this.#nextDelta = offsetDelta + 1
-    this.sizeBytes = scan.sizeBytes
-    const isWanted = offsetDelta >= this.#firstDelta
-    this.record = isWanted ? new KafkaRecord(batch, startsAt, valueStartsAt, valueEndsAt) : undefined
+    this.hasRecord = offsetDelta >= this.#firstDelta
   }
 
   #endBatch(): void {
@@ -112,7 +148,7 @@ export class RecordWalk implements RecordStep {
     this.#batch = undefined
     this.#cursor.bytes = Buffer.alloc(0)
     this.#nextDelta = this.#lastDelta + 1
-    this.record = undefined
+    this.hasRecord = false
     this.unpackedBytes = 0
   }
 
@@ -147,7 +183,9 @@ export class RecordWalk implements RecordStep {
     const { topic, partition } = this.#stored
     const appendedAtMs = header.hasAppendTime ? header.maxTimestampMs : undefined
     const hasHeaders = this.#hasHeaders
-    this.#batch = { topic, partition, bytes, baseOffset, baseTimestampMs, appendedAtMs, hasHeaders }
+    // What is decompressed lies elsewhere.
+    const memory = codec === 0 ? this.#stored.memory : undefined
+    this.#batch = { topic, partition, bytes, memory, baseOffset, baseTimestampMs, appendedAtMs, hasHeaders }
     this.#cursor = { bytes, at: 0 }
     this.#scan.offsetDelta = -1
     this.unpackedBytes = Math.max(bytes.length, 1)
@@ -180,7 +218,9 @@ interface BatchHeader {
 
 function readHeader(batch: Buffer): BatchHeader {
   if (batch.readInt8(16) !== 2) throw new UnreadableBatch('a batch has a format from before Kafka 0.11')
-  if (batch.readUInt32BE(17) !== crc32c(batch.subarray(21))) throw new UnreadableBatch('a batch is damaged')
+  // Of what is not wrapped, the library makes a copy.
+  const checked = Reader.from(batch.subarray(21)).buffer
+  if (batch.readUInt32BE(17) !== crc32c(checked)) throw new UnreadableBatch('a batch is damaged')
   const attributes = batch.readInt16BE(21)
   return {
     baseOffset: batch.readBigInt64BE(0),

@@ -1,15 +1,19 @@
 // Gives out what came of the partitions, within the limits of a read: the part of reading that every single record goes through.
-import type { Batch, ReadLimits, SourceRecord } from '../source.ts'
+import type { Batch, ReadLimits } from '../source.ts'
 import type { ReadPartition } from './kafka-assignment.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import { unreadableFailure } from './kafka-failure.ts'
 import { makePace, type Pace } from './kafka-pace.ts'
 import { positionText } from './kafka-position.ts'
+import { KafkaRecordList } from './kafka-record-list.ts'
 import { RecordWalk, type StoredBatches } from './kafka-records.ts'
 
 /** What came of the partition from its position on. */
 export function keepFetched(partition: ReadPartition, stored: StoredBatches): void {
-  if (partition.position === undefined || stored.bytes.length === 0) return
+  if (partition.position === undefined || stored.bytes.length === 0) {
+    stored.memory?.release()
+    return
+  }
   partition.upcoming = new RecordWalk(stored, partition.position)
   partition.hasHead = false
 }
@@ -54,7 +58,7 @@ async function takeBatch(
 ): Promise<Batch | undefined> {
   const { position: from, mustTellStart, name, upcoming, firstCount } = partition
   if (from === undefined) return undefined
-  const records: SourceRecord[] = []
+  const records = new KafkaRecordList()
   if (upcoming) {
     try {
       while (!signal.aborted && takeSome(partition, upcoming, room, records)) {
@@ -77,17 +81,16 @@ async function takeBatch(
 const stepsAtOnce = 64
 
 /** Takes some steps, within one batch; false when there is nothing more to take for now. */
-function takeSome(partition: ReadPartition, upcoming: RecordWalk, room: Room, records: SourceRecord[]): boolean {
+function takeSome(partition: ReadPartition, upcoming: RecordWalk, room: Room, records: KafkaRecordList): boolean {
   const { until } = partition
   for (let left = stepsAtOnce; left > 0; left--) {
     if (room.records <= 0 || room.sizeBytes <= 0 || !hasStep(partition, upcoming, room)) return false
-    const { record } = upcoming
-    if (until !== undefined && record && record.offset >= until) return false
+    const { hasRecord, sizeBytes } = upcoming
+    if (until !== undefined && hasRecord && upcoming.offset >= until) return false
     // Of a key that is deleted there is nothing to decode.
-    if (record && !record.isDeletion) {
-      const { sizeBytes } = upcoming
+    if (hasRecord && !upcoming.isDeletion) {
       if (sizeBytes > room.sizeBytes && !room.isEmpty) return false
-      records.push(record)
+      upcoming.addTo(records)
       room.records--
       room.sizeBytes -= sizeBytes
       room.isEmpty = false
@@ -104,6 +107,7 @@ function hasStep(partition: ReadPartition, upcoming: RecordWalk, room: Room): bo
   const isBetweenBatches = upcoming.unpackedBytes === 0
   if (isBetweenBatches && room.unpackedBytes >= mostUnpackedBytes) return false
   if (!upcoming.step()) {
+    upcoming.close()
     partition.upcoming = undefined
     return false
   }
@@ -113,11 +117,12 @@ function hasStep(partition: ReadPartition, upcoming: RecordWalk, room: Room): bo
 }
 
 function moveOn(partition: ReadPartition, upcoming: RecordWalk): void {
-  const reached = (partition.hasHead ? upcoming.record?.offset : undefined) ?? upcoming.nextOffset
+  const reached = partition.hasHead && upcoming.hasRecord ? upcoming.offset : upcoming.nextOffset
   const { until } = partition
   const isBeyond = until !== undefined && reached >= until
   partition.position = isBeyond ? until : reached
   if (!isBeyond) return
+  upcoming.close()
   partition.upcoming = undefined
   partition.hasHead = false
 }

@@ -2,6 +2,8 @@
 // known to the library; its own connections are not used, because they would go past the egress.
 import type { Socket } from 'node:net'
 import { type Connection, Reader, ResponseError } from '@platformatic/kafka'
+import { type Frames, makeFrames } from './kafka-frames.ts'
+import { makeAnswerMemory, memoryOf } from './kafka-memory.ts'
 
 /** `garbled`: what came is not the Kafka protocol. */
 type WireFailure = 'closed' | 'timed out' | 'garbled'
@@ -33,6 +35,8 @@ const fetchKey = 1
 const largestFetchBytes = 64 * 1024 * 1024
 /** All else is names and numbers, which take far more memory when they are read. */
 const largestAnswerBytes = 4 * 1024 * 1024
+/** Of answers whose memory is used again. */
+const leastReusedBytes = 256 * 1024
 const clientId = Buffer.from('penstock')
 
 type Send = Connection['send']
@@ -43,7 +47,9 @@ interface Pending {
   fail(error: Error): void
 }
 
-export function openWire(socket: Socket, signal: AbortSignal): Wire {
+/** `frames`: what the socket was made to read into. */
+export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): Wire {
+  const memory = makeAnswerMemory()
   const pending = new Map<number, Pending>()
   const waiting = new Set<(error: WireError) => void>()
   let correlationId = 0
@@ -90,18 +96,28 @@ export function openWire(socket: Socket, signal: AbortSignal): Wire {
     } catch (error) {
       if (request && error instanceof ResponseError) request.fail(error)
       else end(new WireError('garbled'))
+    } finally {
+      // Whoever took something out of it holds it.
+      memoryOf(answer)?.release()
     }
   }
 
   const mostBytes = (): number =>
     [...pending.values()].some(({ apiKey }) => apiKey === fetchKey) ? largestFetchBytes : largestAnswerBytes
 
+  /** Only those who take records out of an answer say how long they hold it. */
+  const allocate = (sizeBytes: number): Buffer => {
+    const isOfRecords = [...pending.values()].every(({ apiKey }) => apiKey === fetchKey)
+    if (isOfRecords && sizeBytes >= leastReusedBytes) return memory.take(sizeBytes)
+    memory.shrink()
+    return Buffer.allocUnsafeSlow(sizeBytes)
+  }
+
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 30_000)
-  socket.on(
-    'data',
-    splitFrames(takeAnswer, mostBytes, () => end(new WireError('garbled'))),
-  )
+  const answers = frames ?? makeFrames()
+  answers.giveTo({ take: takeAnswer, mostBytes, allocate, garbled: () => end(new WireError('garbled')) })
+  if (!frames) socket.on('data', answers.feed)
   socket.on('error', (error: NodeJS.ErrnoException) => end(new WireError('closed', error.code)))
   socket.on('close', () => end(new WireError('closed')))
   if (signal.aborted) abort()
@@ -142,38 +158,4 @@ function frame(apiKey: number, apiVersion: number, id: number, hasTags: boolean,
   header.writeInt16BE(clientId.length, 12)
   clientId.copy(header, 14)
   return Buffer.concat([header, payload])
-}
-
-/** Puts pieces of a stream together to answers, each without its length. Each piece is copied when it comes, and once. */
-function splitFrames(
-  take: (answer: Buffer) => void,
-  mostBytes: () => number,
-  garbled: () => void,
-): (chunk: Buffer) => void {
-  const length = Buffer.alloc(4)
-  let lengthUsed = 0
-  let answer: Buffer | undefined
-  let answerUsed = 0
-  return (chunk) => {
-    for (let at = 0; at < chunk.length; ) {
-      if (!answer) {
-        const copied = chunk.copy(length, lengthUsed, at)
-        at += copied
-        lengthUsed += copied
-        if (lengthUsed < 4) return
-        const answerBytes = length.readInt32BE(0)
-        if (answerBytes < 4 || answerBytes > mostBytes()) return garbled()
-        answer = Buffer.allocUnsafeSlow(answerBytes)
-      }
-      const copied = chunk.copy(answer, answerUsed, at)
-      at += copied
-      answerUsed += copied
-      if (answerUsed < answer.length) return
-      const whole = answer
-      answer = undefined
-      lengthUsed = 0
-      answerUsed = 0
-      take(whole)
-    }
-  }
 }

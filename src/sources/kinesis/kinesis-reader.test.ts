@@ -24,7 +24,7 @@ describe('a Kinesis that is in trouble', () => {
   const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_000 }
   const read = (reader: SourceReader): Promise<Batch[]> => reader.read({ ...limits, signal: surroundings().signal })
   const textsOf = (batches: Batch[]): string[] =>
-    batches.flatMap(({ records = [] }) => records.map(({ value }) => Buffer.from(value).toString()))
+    batches.flatMap(({ records = [] }) => [...records].map(({ value }) => Buffer.from(value).toString()))
   const put = (streamName: string, text: string): Promise<void> =>
     server.put(streamName, [{ key: 'a', value: Buffer.from(text) }])
 

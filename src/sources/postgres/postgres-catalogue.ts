@@ -158,6 +158,10 @@ export interface FoundTable {
   maySeeSchema: boolean
   /** What updates and deletes need to tell which row they mean; of a partitioned table, in all of its partitions. */
   hasIdentity: boolean
+  /** Updates and deletes tell the whole row as it was; of a partitioned table, in all of its partitions. */
+  hasFullIdentity: boolean
+  /** Columns whose old values updates and deletes tell, where that is not the whole row. */
+  identityKey: string[]
   primaryKey: string[]
 }
 
@@ -170,21 +174,33 @@ const tableShape: Shape<FoundTable & { place: number }> = {
   isOwned: isTruth,
   maySeeSchema: isTruth,
   hasIdentity: isTruth,
+  hasFullIdentity: isTruth,
+  identityKey: isTexts,
   primaryKey: isTexts,
 }
 
-const primaryKeyOf = (table: string): string => `ARRAY(
+const keyOf = (table: string, isKey: string): string => `ARRAY(
   SELECT attribute.attname::text
   FROM pg_index key, unnest(key.indkey) WITH ORDINALITY AS part(number, place), pg_attribute attribute
-  WHERE key.indrelid = ${table}.oid AND key.indisprimary
+  WHERE key.indrelid = ${table}.oid AND ${isKey}
     AND attribute.attrelid = ${table}.oid AND attribute.attnum = part.number
   ORDER BY part.place)`
+
+const primaryKeyOf = (table: string): string => keyOf(table, 'key.indisprimary')
+const identityKeyOf = (table: string): string =>
+  keyOf(table, `CASE ${table}.relreplident WHEN 'i' THEN key.indisreplident ELSE key.indisprimary END`)
 
 const hasIdentity = (table: string): string => `CASE ${table}.relreplident
   WHEN 'f' THEN true
   WHEN 'd' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisprimary)
   WHEN 'i' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisreplident)
   ELSE false END`
+
+/** Of the table itself when it has no partitions. */
+const inAllPartitions = (condition: (table: string) => string): string => `coalesce((
+  SELECT bool_and(${condition('leaf')}) FROM pg_class leaf
+  WHERE leaf.oid IN (SELECT relid FROM pg_partition_tree("table".oid) WHERE isleaf AND relid <> "table".oid)
+), ${condition('"table"')})`
 
 const systemSchema = (schema: string): string =>
   `(${schema} = 'information_schema' OR starts_with(${schema}::text, 'pg_'))`
@@ -205,10 +221,9 @@ export async function findTables(
       "table".relpersistence = 'p' AS "isLogged",
       pg_has_role("table".relowner, 'USAGE') AS "isOwned",
       has_schema_privilege(schema.oid, 'USAGE') AS "maySeeSchema",
-      coalesce((
-        SELECT bool_and(${hasIdentity('leaf')}) FROM pg_class leaf
-        WHERE leaf.oid IN (SELECT relid FROM pg_partition_tree("table".oid) WHERE isleaf AND relid <> "table".oid)
-      ), ${hasIdentity('"table"')}) AS "hasIdentity",
+      ${inAllPartitions(hasIdentity)} AS "hasIdentity",
+      ${inAllPartitions((table) => `${table}.relreplident = 'f'`)} AS "hasFullIdentity",
+      ${identityKeyOf('"table"')} AS "identityKey",
       ${primaryKeyOf('"table"')} AS "primaryKey"
     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS mapping(schema, name, place)
     JOIN pg_namespace schema ON schema.nspname = mapping.schema

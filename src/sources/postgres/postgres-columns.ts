@@ -6,6 +6,8 @@ import { NotPostgres } from './postgres-wire.ts'
 
 export interface FoundColumn {
   name: string
+  /** Stays the same when the column is called otherwise. */
+  number: number
   type: PostgresType
   isNotNull: boolean
   /** Computed by PostgreSQL, which does not replicate it. */
@@ -22,6 +24,7 @@ interface ColumnRow extends Omit<FoundColumn, 'type'> {
 const columnShape: Shape<ColumnRow> = {
   tableId: isText,
   name: isText,
+  number: isNumber,
   typeId: isText,
   modifier: isNumber,
   isNotNull: isTruth,
@@ -37,6 +40,7 @@ export async function listColumns(session: PostgresSession, tableIds: string[]):
     `SELECT
       attrelid::text AS "tableId",
       attname::text AS name,
+      attnum::int AS number,
       atttypid::text AS "typeId",
       atttypmod AS modifier,
       attnotnull AS "isNotNull",
@@ -67,6 +71,8 @@ interface TypeRow {
   isNotNull: boolean
   /** 0 of all that are not arrays. */
   elementId: string
+  /** What stands between its values in an array. */
+  delimiter: string
 }
 
 const typeShape: Shape<TypeRow> = {
@@ -77,6 +83,7 @@ const typeShape: Shape<TypeRow> = {
   baseModifier: isNumber,
   isNotNull: isTruth,
   elementId: isText,
+  delimiter: isText,
 }
 
 /** The types, and all that they are made of. */
@@ -99,7 +106,8 @@ async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<s
       type.typtypmod AS "baseModifier",
       type.typnotnull AS "isNotNull",
       CASE WHEN type.typcategory = 'A' AND type.typtype = 'b' AND type.typname NOT IN ('int2vector', 'oidvector')
-        THEN type.typelem ELSE 0 END::text AS "elementId"
+        THEN type.typelem ELSE 0 END::text AS "elementId",
+      type.typdelim::text AS delimiter
     FROM used JOIN pg_type type ON type.oid = used.id`,
     [ids],
   )
@@ -118,7 +126,9 @@ function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth
   const own = { name, isBuiltIn, modifier }
   if (elementId === '0') return own
   const { elements: nested, ...elements } = typeOf(types, elementId, modifier, depth + 1)
-  return { ...own, elements: nested ? { ...elements, isBuiltIn: false } : elements }
+  const delimiter = types.get(elementId)?.delimiter ?? ','
+  const told = delimiter === ',' ? elements : { ...elements, delimiter }
+  return { ...own, elements: nested ? { ...told, isBuiltIn: false } : told }
 }
 
 function forbidsNull(types: Map<string, TypeRow>, id: string): boolean {

@@ -1,9 +1,9 @@
-// A session in PostgreSQL: one read-only transaction over a connection of the egress, with TLS wherever the server has it.
-// Nothing of the environment has a say in it, and nothing that runs in it can change anything.
+// How to sign in to PostgreSQL over a connection of the egress, with TLS wherever the server has it, and a session for probes:
+// one read-only transaction. Nothing of the environment has a say in it, and nothing that runs in a session can change anything.
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { secure, trustWith } from '../../lib/egress-tls.ts'
-import type { ProbeOptions, SourceContext } from '../source.ts'
+import type { ProbeOptions, ProbeStep, SourceContext, Surroundings } from '../source.ts'
 import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
 import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
 
@@ -24,9 +24,9 @@ export interface PostgresSession {
 
 const connectTimeoutMs = 10_000
 const statementTimeoutMs = 10_000
-const lockTimeoutMs = 2_000
+export const lockTimeoutMs = 2_000
 /** How soon the server ends what it does for us when we are gone; it knows this since version 14. */
-const goneCheckMs = 500
+export const goneCheckMs = 500
 
 /** One round trip. The formats are those that postgres-types.ts reads; without a search path, no name of a user's is met. */
 const beginSession = `
@@ -45,9 +45,39 @@ const beginSession = `
 /** Rejects with what postgres-failure.ts knows. */
 export async function openSession(
   login: Login,
-  { caCertificates, allowPlaintext }: SourceContext,
-  { egress, signal, begin }: ProbeOptions,
+  context: SourceContext,
+  options: ProbeOptions,
 ): Promise<PostgresSession> {
+  const signedIn = await signIn(login, context, options)
+  try {
+    options.begin('describe')
+    return await startSession(signedIn)
+  } catch (error) {
+    signedIn.socket.destroy()
+    throw error
+  }
+}
+
+export interface SignInOptions extends Surroundings {
+  begin(step: ProbeStep): void
+  /** Commands of replication are to be sent, beside statements. */
+  isReplication?: boolean
+}
+
+export interface SignedIn {
+  client: pg.Client
+  /** What has ended the connection, also when nothing was asked at that time. */
+  ended: { error?: unknown }
+  stream: MessageStream
+  socket: Socket
+}
+
+/** A connection that has signed in, and nothing more. The signal ends it at any time. Rejects as openSession does. */
+export async function signIn(
+  login: Login,
+  { caCertificates, allowPlaintext }: SourceContext,
+  { egress, signal, begin, isReplication = false }: SignInOptions,
+): Promise<SignedIn> {
   const { host, port } = login
   begin('connect')
   const plain = await egress.connect(host, port, { timeoutMs: connectTimeoutMs, signal })
@@ -62,23 +92,16 @@ export async function openSession(
     const socket = hasTls ? await secure(plain, host, trustWith(caCertificates)) : plain
     begin('authenticate')
     if (login.username === '' || login.password === '') throw new LoginMissing()
-    const signedIn = await signIn(socket, login)
-    begin('describe')
-    return await startSession(signedIn, socket)
+    return await authenticate(socket, login, isReplication)
   } catch (error) {
     plain.destroy()
     throw error
   }
 }
 
-interface SignedIn {
-  client: pg.Client
-  /** What has ended the connection, also when nothing was asked at that time. */
-  ended: { error?: unknown }
-}
-
-async function signIn(socket: Socket, login: Login): Promise<SignedIn> {
+async function authenticate(socket: Socket, login: Login, isReplication: boolean): Promise<SignedIn> {
   const { username: user, password, ...place } = login
+  const stream = new MessageStream(socket)
   const client = new pg.Client({
     ...place,
     user,
@@ -87,21 +110,20 @@ async function signIn(socket: Socket, login: Login): Promise<SignedIn> {
     // TLS is there already.
     ssl: false,
     sslnegotiation: 'postgres',
-    stream: () => new MessageStream(socket).asDuplex(),
+    stream: () => stream.asDuplex(),
   })
   // All that is said at the start. `pg` would add what it finds in PGOPTIONS and the like; poolers refuse what they do not know.
-  Object.assign(client, {
-    getStartupConf: () => ({ user, database: login.database, application_name: 'penstock' }),
-  })
+  const said = { user, database: login.database, application_name: 'penstock' }
+  Object.assign(client, { getStartupConf: () => (isReplication ? { ...said, replication: 'database' } : said) })
   const ended: SignedIn['ended'] = {}
   client.on('error', (error) => {
     ended.error ??= error
   })
   await client.connect()
-  return { client, ended }
+  return { client, ended, stream, socket }
 }
 
-async function startSession({ client, ended }: SignedIn, socket: Socket): Promise<PostgresSession> {
+async function startSession({ client, ended, socket }: SignedIn): Promise<PostgresSession> {
   const query = async (config: pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
     try {
       return await client.query(config)

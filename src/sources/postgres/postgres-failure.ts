@@ -3,7 +3,7 @@ import pg from 'pg'
 import { EgressError } from '../../lib/egress.ts'
 import { TlsError } from '../../lib/egress-tls.ts'
 import { egressFailure } from '../failure.ts'
-import { type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
+import { type FailureCode, type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
 import { ErrorAtStart, NotPostgres, OtherSignIn, TooMuch } from './postgres-wire.ts'
 
 /** The server has no TLS, and the operator wants it. */
@@ -36,6 +36,8 @@ export interface FailurePlace {
   database: string
   step: ProbeStep
   isAborted: boolean
+  /** The connection is to carry replication. */
+  isReplication?: boolean
 }
 
 type Words = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
@@ -151,8 +153,32 @@ function serverFailure(error: Error, at: FailurePlace): Words | undefined {
     : { code: 'source_failed', reason: `${place} broke the connection off`, remedy }
 }
 
+/**
+ * Broken connections, a server that ends or has not enough of something, what others hold for now (a slot that the connection
+ * before us has not left yet, a lock), and a snapshot that went with the connection that had exported it.
+ */
+export function isPassingState(state: string): boolean {
+  return /^(?:08|40|53|57|58)/.test(state) || ['55006', '55P03', '22023'].includes(state)
+}
+
+/** These pass, or nothing but waiting helps. */
+const passingCodes: FailureCode[] = [
+  'host_unknown',
+  'connection_refused',
+  'host_unreachable',
+  'timed_out',
+  'tls_refused',
+  'protocol_mismatch',
+  'source_failed',
+]
+
+/** Of what was made of the error. */
+export function isPassingFailure({ code }: ProbeFailure, error: unknown): boolean {
+  return passingCodes.includes(code) && !(error instanceof PlaintextOnly)
+}
+
 /** Appendix A of PostgreSQL's manual has them all. */
-function sqlStateFailure(state: string, { place, database, step }: FailurePlace): Words {
+function sqlStateFailure(state: string, { place, database, step, isReplication }: FailurePlace): Words {
   const named = JSON.stringify(database)
   switch (state) {
     case '28P01':
@@ -188,6 +214,16 @@ function sqlStateFailure(state: string, { place, database, step }: FailurePlace)
         field: 'database',
       }
     case '42501':
+      if (step === 'authenticate' && isReplication) {
+        return {
+          step: 'describe',
+          code: 'permission_missing',
+          reason: `the user may not replicate, or may not connect to the database ${named}`,
+          remedy:
+            'have an administrator run ALTER ROLE … REPLICATION for the user (on Amazon RDS: GRANT rds_replication TO it), and GRANT CONNECT ON DATABASE … TO it',
+          field: 'credentials',
+        }
+      }
       if (step === 'authenticate') {
         return {
           step: 'describe',

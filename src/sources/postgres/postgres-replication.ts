@@ -27,14 +27,16 @@ export function checkVersion(server: Server): void {
   })
 }
 
-/** Rejects with a ProbeFailure. */
+/** With `ownSlot`, what the pipe has there already is not asked for again. Rejects with a ProbeFailure. */
 export async function checkReplication(
   session: PostgresSession,
   server: Server,
   config: PostgresSource,
+  ownSlot?: string,
 ): Promise<void> {
   const { settings } = config
   const { replicationSlotName, enableFailoverSlots } = settings
+  const isFollowing = ownSlot !== undefined && (await findSlot(session, ownSlot)) !== undefined
   if (server.isStandby) checkStandby(server, settings)
   if (server.walLevel !== 'logical') {
     fail({
@@ -62,15 +64,16 @@ export async function checkReplication(
       field: 'settings.enableFailoverSlots',
     })
   }
-  if (server.usedSenders >= server.maxSenders) {
+  if (server.usedSenders >= server.maxSenders && !isFollowing) {
     fail({
       code: 'not_set_up',
       reason: `all ${server.maxSenders} of max_wal_senders are in use`,
       remedy: 'raise max_wal_senders and restart the server, or stop another consumer',
     })
   }
-  if (replicationSlotName === undefined) checkFreeSlots(server)
-  else await checkSlot(session, replicationSlotName, config.database)
+  if (replicationSlotName !== undefined) {
+    await checkSlot(session, replicationSlotName, config.database, { mayBeActive: ownSlot !== undefined })
+  } else if (!isFollowing) checkFreeSlots(server)
 }
 
 function checkStandby(server: Server, { publicationName, enableFailoverSlots }: PostgresSource['settings']): void {
@@ -110,7 +113,12 @@ function checkFreeSlots({ maxSlots, usedSlots }: Server): void {
   })
 }
 
-async function checkSlot(session: PostgresSession, name: string, database: string): Promise<void> {
+async function checkSlot(
+  session: PostgresSession,
+  name: string,
+  database: string,
+  { mayBeActive }: { mayBeActive: boolean },
+): Promise<void> {
   const field = 'settings.replicationSlotName'
   const slot = await findSlot(session, name)
   if (!slot) {
@@ -129,7 +137,8 @@ async function checkSlot(session: PostgresSession, name: string, database: strin
     unusable('belongs to another database', `name a slot of the database ${JSON.stringify(database)}`)
   }
   if (slot.isLost) unusable('has lost changes that it had not given out yet', 'make a new slot')
-  if (slot.isActive) unusable('is in use by another consumer', 'stop that consumer, or name another slot')
+  if (slot.isActive && !mayBeActive)
+    unusable('is in use by another consumer', 'stop that consumer, or name another slot')
 }
 
 /** Rejects with a ProbeFailure. */

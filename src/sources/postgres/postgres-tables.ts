@@ -222,6 +222,18 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
       }`,
     field: 'sourceTable',
   },
+  {
+    code: 'not_set_up',
+    of: columnsIf(({ mapping, found }) =>
+      mapping.tableEngine !== 'ReplacingMergeTree' || !mapping.useCustomSortingKey || found.hasFullIdentity
+        ? []
+        : mapping.sortingKeys.filter((name) => !found.identityKey.includes(name)),
+    ),
+    reason: (names) =>
+      `a row that is sorted anew leaves its old place only when updates tell where that was, and they do not tell ${names}`,
+    remedy: (tables) => `${alterEach(tables, 'REPLICA IDENTITY FULL')}, or sort by columns of the primary key`,
+    field: 'sortingKeys',
+  },
 ]
 
 function alterEach([first, ...others]: Mapped[], change: string): string {

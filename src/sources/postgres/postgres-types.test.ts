@@ -51,7 +51,7 @@ const cases: Case[] = [
   text('time', `'12:34:56.789'`),
   text('timetz', `'12:34:56+02'`),
   {
-    ...{ type: 'timestamp', literal: `'2024-02-29 12:34:56.123456'`, destination: 'DateTime64(6)' },
+    ...{ type: 'timestamp', literal: `'2024-02-29 12:34:56.123456'`, destination: "DateTime64(6, 'UTC')" },
     value: '2024-02-29 12:34:56.123456',
   },
   {

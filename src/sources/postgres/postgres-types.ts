@@ -7,7 +7,7 @@
 //   numeric(p, s)                    Decimal(p, s) up to 76 digits, else String; NaN, which it may hold, has no place there
 //   numeric                          String: its digits have no limit
 //   date                             Date32
-//   timestamp                        DateTime64(6)
+//   timestamp                        DateTime64(6, 'UTC'): in the engine's own time zone some hours would not exist
 //   timestamptz                      DateTime64(6, 'UTC')
 //   uuid                             UUID
 //   bytea                            String, of the bytes themselves
@@ -16,6 +16,8 @@
 //   everything else                  String, as PostgreSQL prints it: text, json, time, interval, money, bit strings, network
 //                                    addresses, geometry, ranges, text search, enums, composites, types of extensions
 //
+// An engine of before has no Bool, Date32 or DateTime64, and a Decimal of 38 digits at most: there a boolean is UInt8, and the others
+// are text as PostgreSQL prints it.
 // Dates and times outside of what the engine's types reach (1900 to 2299), and `infinity`, are for whoever writes them to judge.
 // How many dimensions an array has is not in its type: PostgreSQL keeps `integer[]` and `integer[][]` apart in no way.
 
@@ -26,6 +28,8 @@ export interface PostgresType {
   isBuiltIn: boolean
   /** What stands in parentheses after the type, as PostgreSQL packs it; -1 without. */
   modifier: number
+  /** Of elements: what stands between them in an array that is printed; a comma unless told, and a semicolon between boxes. */
+  delimiter?: string
   /** Only of arrays. Elements that are arrays themselves, by way of a domain, are text. */
   elements?: Omit<PostgresType, 'elements'>
 }
@@ -43,6 +47,16 @@ export interface NullOptions {
   allowNullableColumns: boolean
 }
 
+/** What the engine has types for. */
+export interface EngineAbilities {
+  hasBool: boolean
+  hasDate32: boolean
+  hasDateTime64: boolean
+  mostDecimalDigits: number
+}
+
+const ofToday: EngineAbilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
+
 type Parse = (text: string) => unknown
 
 const asText: Parse = (text) => text
@@ -55,32 +69,38 @@ const scalars = new Map<string, { type: string; parse: Parse }>([
   ['float4', { type: 'Float32', parse: Number }],
   ['float8', { type: 'Float64', parse: Number }],
   ['date', { type: 'Date32', parse: asText }],
-  ['timestamp', { type: 'DateTime64(6)', parse: asText }],
+  ['timestamp', { type: "DateTime64(6, 'UTC')", parse: asText }],
   // Sessions are in UTC, and the engine reads no offset.
   ['timestamptz', { type: "DateTime64(6, 'UTC')", parse: (text) => text.replace(/\+00(?= BC$|$)/, '') }],
   ['uuid', { type: 'UUID', parse: asText }],
   ['bytea', { type: 'String', parse: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')) }],
 ])
 
-const mostDecimalDigits = 76
-
-/** The engine's type for a column. */
-export function destinationType(column: PostgresColumn, options: NullOptions): string {
+/** The engine's type for a column; without abilities, those of an engine of today. */
+export function destinationType(
+  column: PostgresColumn,
+  options: NullOptions & { abilities?: EngineAbilities },
+): string {
   const { type, isNotNull, isKey } = column
+  const { abilities = ofToday } = options
   const nullable = (plain: string): string => (options.allowNullableColumns ? `Nullable(${plain})` : plain)
   // Every element of an array may be NULL: PostgreSQL has no way to forbid it.
-  if (type.elements) return `Array(${nullable(scalarType(type.elements))})`
-  const plain = scalarType(type)
+  if (type.elements) return `Array(${nullable(scalarType(type.elements, abilities))})`
+  const plain = scalarType(type, abilities)
   return isNotNull || isKey ? plain : nullable(plain)
 }
 
-function scalarType({ name, isBuiltIn, modifier }: PostgresType): string {
+/** Of a value that is not an array, and never NULL. */
+export function scalarType({ name, isBuiltIn, modifier }: PostgresType, abilities: EngineAbilities): string {
   if (!isBuiltIn) return 'String'
-  if (name === 'numeric') return decimalType(modifier)
+  if (name === 'numeric') return decimalType(modifier, abilities)
+  if (name === 'bool' && !abilities.hasBool) return 'UInt8'
+  if (name === 'date' && !abilities.hasDate32) return 'String'
+  if (name.startsWith('timestamp') && !abilities.hasDateTime64) return 'String'
   return scalars.get(name)?.type ?? 'String'
 }
 
-function decimalType(modifier: number): string {
+function decimalType(modifier: number, { mostDecimalDigits }: EngineAbilities): string {
   if (modifier < 4) return 'String'
   const digits = ((modifier - 4) >> 16) & 0xffff
   // A signed number of eleven bits.

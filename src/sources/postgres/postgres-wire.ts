@@ -88,9 +88,20 @@ export class MessageStream extends EventEmitter {
   constructor(socket: Socket) {
     super()
     this.#socket = socket
-    socket.on('data', (bytes: Buffer) => this.#receive(bytes))
-    socket.on('close', () => this.emit('close'))
+    socket.on('data', this.#onData)
+    socket.on('close', this.#onClose)
     socket.resume()
+  }
+
+  readonly #onData = (bytes: Buffer): void => this.#receive(bytes)
+  readonly #onClose = (): void => void this.emit('close')
+
+  /** Leaves the socket, paused, to whoever goes on with it, and gives what has come and has not been passed on. */
+  release(): Buffer {
+    this.#socket.off('data', this.#onData)
+    this.#socket.off('close', this.#onClose)
+    this.#socket.pause()
+    return Buffer.concat(this.#pending)
   }
 
   /** `pg` asks for a Duplex, of which it uses what is here. */

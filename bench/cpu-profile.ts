@@ -1,0 +1,59 @@
+// Reads what the profiler of Node has written: the self time of functions, thread by thread.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+interface ProfileFile {
+  nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[]
+  samples: number[]
+  timeDeltas: number[]
+}
+
+export interface ThreadProfile {
+  /** It has served HTTP. */
+  isMain: boolean
+  totalMicros: number
+  /** Without being idle. */
+  busyMicros: number
+  /** By function, such as `readBlock src/runner/postgres/stream.ts:180`. */
+  functions: Map<string, number>
+  /** By file of ours, by package of others. */
+  places: Map<string, number>
+}
+
+/** For the Node that is profiled; each of its threads writes a file when it ends. */
+export function profileFlags(folder: string, intervalMicros: number): string[] {
+  return ['--cpu-prof', `--cpu-prof-interval=${intervalMicros}`, `--cpu-prof-dir=${folder}`]
+}
+
+export function readProfiles(folder: string): ThreadProfile[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.cpuprofile'))
+  return files.map((file) => threadProfile(JSON.parse(readFileSync(join(folder, file), 'utf8'))))
+}
+
+/** The longest first. */
+export function longest(times: Map<string, number>, count: number): [string, number][] {
+  return [...times].toSorted((one, other) => other[1] - one[1]).slice(0, count)
+}
+
+function threadProfile({ nodes, samples, timeDeltas }: ProfileFile): ThreadProfile {
+  const byId = new Map(nodes.map((node) => [node.id, node.callFrame]))
+  const [functions, places] = [new Map<string, number>(), new Map<string, number>()]
+  let [totalMicros, busyMicros] = [0, 0]
+  for (const [index, id] of samples.entries()) {
+    const micros = timeDeltas[index]!
+    totalMicros += micros
+    const { functionName, url, lineNumber } = byId.get(id)!
+    if (functionName === '(idle)') continue
+    busyMicros += micros
+    const file = url.replace(/^.*\/(?=(?:src|node_modules)\/)/, '')
+    const name = url ? `${functionName || '(anonymous)'} ${file}:${lineNumber + 1}` : `${functionName} (native)`
+    add(functions, name, micros)
+    add(places, file.replace(/^(node_modules\/(?:@[^/]+\/)?[^/]+)\/.*$/, '$1') || 'native', micros)
+  }
+  const isMain = nodes.some(({ callFrame }) => callFrame.url.includes('node:_http_server'))
+  return { isMain, totalMicros, busyMicros, functions, places }
+}
+
+function add(times: Map<string, number>, name: string, micros: number): void {
+  times.set(name, (times.get(name) ?? 0) + micros)
+}

@@ -1,0 +1,69 @@
+// What the benchmark asks Penstock for: services for its engines, and a pipe for each kind of source.
+import type { EngineServer } from '../../test/real/servers/engine.ts'
+import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
+import { columns, sortingKey } from './orders.ts'
+import type { PostgresFeed } from './postgres-feed.ts'
+
+export interface TablePlace {
+  database: string
+  table: string
+}
+
+export function serviceOf({ name, url, user }: EngineServer): object {
+  return { name, provider: 'aws', region: 'eu-west-1', endpoint: { url, ...user } }
+}
+
+export function pipeOf(feed: Feed, { database, table }: TablePlace): object {
+  if (feed.kind === 'postgres') {
+    return { name: table, source: { postgres: postgresSource(feed, table) }, destination: { database } }
+  }
+  return {
+    name: table,
+    source: feed.kind === 'kafka' ? { kafka: kafkaSource(feed) } : { objectStorage: objectSource(feed) },
+    destination: {
+      database,
+      table,
+      columns,
+      tableDefinition: { engine: { type: 'MergeTree' }, sortingKey },
+    },
+    // The last rows of a stream wait for more of them to come: by themselves 5 s, which would be most of what is measured.
+    settings: { streaming_max_insert_wait_ms: 500 },
+  }
+}
+
+function kafkaSource({ broker, username, password, topic }: KafkaFeed): object {
+  return {
+    type: 'kafka',
+    format: 'JSONEachRow',
+    brokers: broker,
+    topics: topic,
+    authentication: 'PLAIN',
+    credentials: { username, password },
+    offset: { strategy: 'from_beginning' },
+  }
+}
+
+function objectSource({ endpoint, bucket, accessKeyId, secretKey }: ObjectFeed): object {
+  return {
+    type: 's3',
+    format: 'JSONEachRow',
+    url: `${endpoint}/${bucket}/orders/*.json`,
+    authentication: 'IAM_USER',
+    accessKey: { accessKeyId, secretKey },
+  }
+}
+
+/** What it is promised for: changes are in the engine after a second, not after the minute that is the default. */
+export const syncIntervalSeconds = 1
+
+function postgresSource(feed: PostgresFeed, targetTable: string): object {
+  const { host, port, database, username, password, table } = feed
+  return {
+    host,
+    port,
+    database,
+    credentials: { username, password },
+    settings: { syncIntervalSeconds },
+    tableMappings: [{ sourceSchemaName: 'public', sourceTable: table, targetTable }],
+  }
+}

@@ -1,0 +1,72 @@
+// A PostgreSQL to replicate from, which dies as a process does that had no time for anything, and comes back with what it had.
+import { globSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+import { startPostgres } from '../test/postgres-server.ts'
+import { debianProgram } from '../test/real/servers/installed.ts'
+
+export interface SourceServer {
+  host: string
+  port: number
+  user: { username: string; password: string }
+  /** A client that is connected; whoever asks for it ends it. */
+  connect(database: string): Promise<pg.Client>
+  createDatabase(name: string): Promise<void>
+  /** With the slots that hold on to it. */
+  dropDatabase(name: string): Promise<void>
+  kill(): Promise<void>
+  restart(): Promise<void>
+  stop(): Promise<void>
+  /** What it has said so far. */
+  logged(): Promise<string>
+}
+
+export type SourceName = '15' | '18'
+
+/** 15 is that of Debian. */
+export async function startSource(name: SourceName): Promise<SourceServer> {
+  const server = await startPostgres({
+    settings: { wal_level: 'logical', deadlock_timeout: '200ms', max_replication_slots: '20', max_wal_senders: '20' },
+    ...(name === '15' ? { programs: dirname(debianPostgres()) } : {}),
+  })
+  const { username, password } = new URL(server.url)
+  const host = '127.0.0.1'
+  const { port } = server
+  const connect = async (database: string): Promise<pg.Client> => {
+    const client = new pg.Client({ host, port, user: username, password, database, connectionTimeoutMillis: 5_000 })
+    // Without a listener, a connection that is lost between two queries would end the process.
+    client.on('error', () => undefined)
+    await client.connect()
+    return client
+  }
+  const query = async (sql: string): Promise<void> => {
+    const client = await connect('postgres')
+    await client.query(sql).finally(() => client.end())
+  }
+  return {
+    host,
+    port,
+    user: { username, password },
+    connect,
+    createDatabase: (database) => query(`CREATE DATABASE ${database}`),
+    async dropDatabase(database) {
+      await query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}';
+         SELECT pg_sleep(0.2);
+         SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '${database}'`,
+      )
+      await query(`DROP DATABASE ${database} WITH (FORCE)`)
+    },
+    async kill() {
+      process.kill(server.pid, 'SIGKILL')
+    },
+    restart: () => server.restart('immediate'),
+    stop: () => server.stop(),
+    logged: () => readFile(join(server.directory, 'log'), 'utf8'),
+  }
+}
+
+function debianPostgres(): string {
+  return debianProgram('postgresql', ...globSync('/usr/lib/postgresql/*/bin/postgres').sort().reverse())
+}

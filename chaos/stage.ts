@@ -1,0 +1,117 @@
+// What every run has, whatever its source: Penstock as an operator starts it, an engine behind a meddler, one pipe between them, and
+// a folder that stays behind with all there is to look at when something is not as it must be.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { SqliteConnection } from '../src/database/sqlite.ts'
+import type { PipeMetrics } from '../src/progress/progress.ts'
+import type { EngineServer } from '../test/real/servers/engine.ts'
+import { type History, makeHistory } from './history.ts'
+import { type Meddler, startMeddler } from './meddler.ts'
+import { type Installation, initialize, makePenstock, type PenstockProcess } from './penstock-process.ts'
+
+export interface StageOptions {
+  engine: EngineServer
+  /** Different for every stage on an engine. */
+  database: string
+  /** Of PostgreSQL; SQLite unless told. */
+  databaseUrl?: string | undefined
+  processes?: number | undefined
+}
+
+export interface Stage {
+  engine: EngineServer
+  /** Between Penstock and the engine. */
+  meddler: Meddler
+  penstocks: PenstockProcess[]
+  history: History
+  /** Empty until there is a pipe. */
+  readonly pipePath: string
+  createPipe(body: object): Promise<void>
+  metrics(): Promise<PipeMetrics>
+  /** Of the first process that runs. */
+  call<Result>(method: string, path: string, body?: object): Promise<Result>
+  /** From the database of Penstock. */
+  select<Row>(sql: string): Promise<Row[]>
+  /** Nothing runs any more when it resolves. Also keeps, when `isFailure`, what there is to look at, and says where. */
+  close(isFailure: boolean): Promise<string | undefined>
+}
+
+export async function makeStage({ engine, database, databaseUrl, processes = 1 }: StageOptions): Promise<Stage> {
+  const history = makeHistory()
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-chaos-'))
+  const installation: Installation = { folder, databaseUrl }
+  const key = await initialize(installation)
+  const meddler = await startMeddler(engine)
+  const penstocks = Array.from({ length: processes }, (_, index) =>
+    makePenstock(installation, key, { name: `Penstock ${index + 1}`, history }),
+  )
+  await engine.query(`CREATE DATABASE ${database}`)
+  await penstocks[0]?.start()
+
+  let pipePath = ''
+  const call: Stage['call'] = (method, path, body) => {
+    const running = penstocks.find(({ isRunning }) => isRunning)
+    if (!running) throw new Error('no Penstock runs')
+    return running.call(method, path, body)
+  }
+  return {
+    engine,
+    meddler,
+    penstocks,
+    history,
+    get pipePath() {
+      return pipePath
+    },
+    async createPipe(body) {
+      const service = await call<{ id: string }>('POST', '/services', serviceOf(engine, meddler))
+      const pipe = await call<{ id: string }>('POST', `/services/${service.id}/pipes`, body)
+      pipePath = `/services/${service.id}/pipes/${pipe.id}`
+      history.note(`the pipe ${pipe.id} is made`)
+    },
+    metrics: () => call('GET', `${pipePath}/metrics`),
+    call,
+    select: <Row>(sql: string) => selectFrom<Row>(installation, sql),
+    async close(isFailure) {
+      for (const penstock of penstocks) {
+        penstock.thaw()
+        await penstock.kill()
+      }
+      await meddler.close()
+      if (!isFailure) {
+        rmSync(folder, { recursive: true, force: true })
+        await engine.query(`DROP DATABASE ${database}`).catch(() => undefined)
+        return undefined
+      }
+      writeFileSync(join(folder, 'history.txt'), history.text())
+      for (const [index, penstock] of penstocks.entries()) {
+        writeFileSync(join(folder, `penstock-${index + 1}.log`), penstock.logged())
+      }
+      return folder
+    },
+  }
+}
+
+function serviceOf({ user }: EngineServer, { url }: Meddler): object {
+  const { username, password } = user
+  return { name: 'chaos', provider: 'aws', region: 'eu-west-1', endpoint: { url, username, password } }
+}
+
+async function selectFrom<Row>({ folder, databaseUrl }: Installation, sql: string): Promise<Row[]> {
+  if (databaseUrl === undefined) {
+    const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: true })
+    try {
+      return connection.database.prepare(sql).all() as Row[]
+    } finally {
+      connection.close()
+    }
+  }
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,127 @@
+// How far each table of a postgres pipe has come; those that are being loaded first, since they are what people wait for.
+import { Progress, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Pipe, PipeTable } from '../../src/client/shapes.ts'
+import { pipeMetricsQuery } from '../api/queries.ts'
+import { countOf, durationOf } from '../components/amounts.ts'
+import { ListTable } from '../components/list-table.tsx'
+import { Section } from '../components/section.tsx'
+
+type TableState = PipeTable['state']
+
+const order: TableState[] = ['loading', 'waiting', 'following', 'loaded']
+const stateTexts: Record<TableState, string> = {
+  waiting: 'Waits to be loaded',
+  loading: 'Is being loaded',
+  following: 'Follows the source',
+  loaded: 'Loaded',
+}
+const resyncTexts: Record<TableState, string> = {
+  ...stateTexts,
+  waiting: 'Waits to be loaded again',
+  loading: 'Is being loaded again',
+}
+const summaryTexts: Record<TableState, (count: string) => string> = {
+  loading: (count) => `${count} being loaded`,
+  waiting: (count) => `${count} waiting`,
+  following: (count) => `${count} following the source`,
+  loaded: (count) => `${count} loaded`,
+}
+
+/** At first, and more with each press of the button: a pipe may have a thousand. */
+const shownAtOnce = 50
+
+export function PipeTables({ organizationId, pipe }: { organizationId: string; pipe: Pipe }) {
+  const read = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
+  const [shown, setShown] = useState(shownAtOnce)
+  const tables = read.data?.result.tables
+  // What keeps it from being read is told where the other figures are.
+  if (!tables) return null
+  return (
+    <Section title="Tables" about={summaryOf(tables)}>
+      <ListTable
+        caption="How far each table has come"
+        items={tables.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state)).slice(0, shown)}
+        keyOf={({ targetTable }) => targetTable}
+        query={{
+          isPending: false,
+          hasNextPage: tables.length > shown,
+          isFetchingNextPage: false,
+          fetchNextPage: () => setShown(shown + shownAtOnce),
+        }}
+        empty={<Rows>The pipe has no tables</Rows>}
+        columns={[
+          {
+            label: 'Source table',
+            cell: (table) => <span className="table-name">{sourceOf(table)}</span>,
+            width: '24%',
+          },
+          { label: 'Target table', cell: (table) => <Target table={table} />, width: '24%' },
+          {
+            label: 'State',
+            cell: ({ state, isResync }) => (isResync ? resyncTexts : stateTexts)[state],
+            width: '18%',
+          },
+          { label: 'Load', cell: (table) => <Load table={table} /> },
+        ]}
+      />
+    </Section>
+  )
+}
+
+function summaryOf(tables: PipeTable[]): string {
+  const counts = order.flatMap((state) => {
+    const { length } = tables.filter((table) => table.state === state)
+    return length === 0 ? [] : [summaryTexts[state](length.toLocaleString('en'))]
+  })
+  return `${counts.join(', ')}.`
+}
+
+function sourceOf({ sourceSchemaName, sourceTable }: PipeTable): string {
+  return `${sourceSchemaName}.${sourceTable}`
+}
+
+function Target({ table: { targetTable, isResync } }: { table: PipeTable }) {
+  return (
+    <>
+      <span className="table-name">{targetTable}</span>
+      {isResync && (
+        <Text size="xs" c="dimmed">
+          Takes the place of the present table once it is loaded
+        </Text>
+      )}
+    </>
+  )
+}
+
+function Load({ table }: { table: PipeTable }) {
+  const { state, percent, secondsLeft } = table
+  if (state === 'waiting') return <Rows>Not begun</Rows>
+  if (state !== 'loading') return <Rows>{percent === null ? 'Not loaded' : countOf(table.rowsLoaded, 'row')}</Rows>
+  return (
+    <Stack gap={4}>
+      {percent !== null && <Progress value={percent} w="100%" miw={160} aria-label={`Load of ${sourceOf(table)}`} />}
+      <Text size="sm">
+        {[shareOf(table), secondsLeft === null ? [] : `${durationOf(secondsLeft)} left`].flat().join(', ')}
+      </Text>
+    </Stack>
+  )
+}
+
+function Rows({ children }: { children: string }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {children}
+    </Text>
+  )
+}
+
+/** `12.5%, 1,200 of about 9,600 rows`. */
+function shareOf({ percent, rowsLoaded, rowsEstimated }: PipeTable): string[] {
+  const rows =
+    rowsEstimated === null
+      ? countOf(rowsLoaded, 'row')
+      : `${rowsLoaded.toLocaleString('en')} of about ${countOf(rowsEstimated, 'row')}`
+  return percent === null ? [rows] : [`${percent}%`, rows]
+}

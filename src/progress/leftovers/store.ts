@@ -1,0 +1,127 @@
+// What deleted pipes may have left at their sources, until it is removed there. Kept in the transaction that deletes the pipe, with
+// its secrets as they were sealed; they go with the row.
+import { type Sql, statement } from '../../database/sql.ts'
+import { lockOrganization } from '../../organizations/store.ts'
+import type { StoredPipe } from '../../pipes/pipe.ts'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import { tellable } from '../texts.ts'
+import { hasLiveWorkers } from '../workers/store.ts'
+
+/** Where it is, and what of it Penstock has made. */
+export interface LeftAtSource {
+  host: string
+  port: number
+  database: string
+  hasSlot: boolean
+  hasPublication: boolean
+}
+
+export interface Leftover {
+  pipeId: string
+  organizationId: string
+  source: LeftAtSource
+  sealedSecrets: string | null
+  since: string
+  nextTryAt: string
+  tries: number
+}
+
+interface LeftoverRow {
+  pipe_id: string
+  organization_id: string
+  source: string
+  secrets: string | null
+  since: string
+  next_try_at: string
+  tries: number
+}
+
+type LeftoverKey = { pipeId: string; organizationId: string; nextTryAt: string }
+
+const keepStatement = statement<{
+  pipeId: string
+  organizationId: string
+  source: string
+  since: string
+  nextTryAt: string
+}>(
+  // A pipe that no worker ever had has made nothing.
+  `INSERT INTO source_leftovers (pipe_id, organization_id, source, secrets, since, next_try_at)
+   SELECT id, organization_id, :source, secrets, :since, :nextTryAt FROM pipes
+   WHERE id = :pipeId AND organization_id = :organizationId AND epoch > 0`,
+)
+const findStatement = statement<Record<string, never>, { pipe_id: string }>(
+  'SELECT pipe_id FROM source_leftovers LIMIT 1',
+)
+const listDueStatement = statement<{ now: string; limit: number }, LeftoverRow>(
+  `SELECT pipe_id, organization_id, source, secrets, since, next_try_at, tries FROM source_leftovers
+   WHERE next_try_at <= :now ORDER BY next_try_at LIMIT :limit`,
+)
+const ofClaim = 'WHERE pipe_id = :pipeId AND organization_id = :organizationId AND next_try_at = :nextTryAt'
+const claimStatement = statement<LeftoverKey & { leasedUntil: string }>(
+  `UPDATE source_leftovers SET next_try_at = :leasedUntil ${ofClaim}`,
+)
+const postponeStatement = statement<LeftoverKey & { laterAt: string; reason: string }>(
+  `UPDATE source_leftovers SET next_try_at = :laterAt, tries = tries + 1, last_reason = :reason ${ofClaim}`,
+)
+const forgetStatement = statement<LeftoverKey>(`DELETE FROM source_leftovers ${ofClaim}`)
+
+/** A worker that has not seen yet that its pipe is gone could make again what was removed: by then its lease is over. */
+const workersEndWithinMs = 30_000
+
+/** Call with the pipe locked, before it is deleted. */
+export async function keepLeftovers(sql: Sql, pipe: StoredPipe, now: string): Promise<void> {
+  const source = leftBy(pipe)
+  if (!source) return
+  const { id: pipeId, organizationId } = pipe
+  const waitMs = (await hasLiveWorkers(sql, pipeId, now)) ? workersEndWithinMs : 0
+  const nextTryAt = new Date(Date.parse(now) + waitMs).toISOString()
+  await sql.run(keepStatement, { pipeId, organizationId, source: JSON.stringify(source), since: now, nextTryAt })
+}
+
+/** Slots of a load go with their connections; what the user has named is theirs. */
+function leftBy({ kind, source }: StoredPipe): LeftAtSource | undefined {
+  if (kind !== 'postgres') return undefined
+  const { host, port, database, settings } = source as PostgresSource
+  if (settings.replicationMode === 'snapshot') return undefined
+  const hasSlot = settings.replicationSlotName === undefined
+  const hasPublication = settings.publicationName === undefined
+  return hasSlot || hasPublication ? { host, port, database, hasSlot, hasPublication } : undefined
+}
+
+export async function hasLeftovers(sql: Sql): Promise<boolean> {
+  return (await sql.first(findStatement, {})) !== undefined
+}
+
+/** Of all organizations, those that have waited longest first. */
+export async function listDueLeftovers(sql: Sql, due: { now: string; limit: number }): Promise<Leftover[]> {
+  return (await sql.all(listDueStatement, due)).map((row) => ({
+    pipeId: row.pipe_id,
+    organizationId: row.organization_id,
+    source: JSON.parse(row.source) as LeftAtSource,
+    sealedSecrets: row.secrets,
+    since: row.since,
+    nextTryAt: row.next_try_at,
+    tries: row.tries,
+  }))
+}
+
+/** The writes below say whether they were made: false when another has it, or it is gone. `nextTryAt` is what was seen of it. */
+export async function claimLeftover(sql: Sql, claim: LeftoverKey & { leasedUntil: string }): Promise<boolean> {
+  await lockOrganization(sql, claim.organizationId)
+  return (await sql.run(claimStatement, claim)) > 0
+}
+
+export async function postponeLeftover(
+  sql: Sql,
+  postponement: LeftoverKey & { laterAt: string; reason: string },
+): Promise<boolean> {
+  await lockOrganization(sql, postponement.organizationId)
+  return (await sql.run(postponeStatement, { ...postponement, reason: tellable(postponement.reason) })) > 0
+}
+
+/** It is not there any more, or is given up. */
+export async function forgetLeftover(sql: Sql, key: LeftoverKey): Promise<boolean> {
+  await lockOrganization(sql, key.organizationId)
+  return (await sql.run(forgetStatement, key)) > 0
+}

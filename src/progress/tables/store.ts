@@ -1,0 +1,223 @@
+// What is kept of the tables that a pipe fills. What a worker writes is written as in ../store.ts: only while its place is its
+// own, and so that the same again, because nobody knew whether it was stored, changes nothing.
+import { type Sql, statement } from '../../database/sql.ts'
+import type { StoredTable, TableRange } from '../../runner/postgres/table-store.ts'
+import type { FigureChanges } from '../../runner/worker.ts'
+import { addFigures, lockPlace, type WorkerPlace } from '../store.ts'
+import { fromKept, toKept } from '../texts.ts'
+
+type TableKey = { pipeId: string; targetTable: string }
+
+type TableRow = Omit<StoredTable, 'columns'> & { columns: string }
+
+/** How far a table has come, for those who look on. */
+export type TableProgress = Pick<
+  StoredTable,
+  | 'targetTable'
+  | 'sourceSchemaName'
+  | 'sourceTable'
+  | 'replaces'
+  | 'phase'
+  | 'rowsEstimated'
+  | 'rowsLoaded'
+  | 'rangeCount'
+  | 'rangesDone'
+  | 'loadStartedAt'
+>
+
+const progressText = `target_table AS "targetTable", source_schema AS "sourceSchemaName", source_table AS "sourceTable",
+  replaces, phase, rows_estimated AS "rowsEstimated", rows_loaded AS "rowsLoaded", range_count AS "rangeCount",
+  ranges_done AS "rangesDone", load_started_at AS "loadStartedAt"`
+const ofTable = 'WHERE pipe_id = :pipeId AND target_table = :targetTable'
+
+const listStatement = statement<{ pipeId: string }, TableRow>(
+  `SELECT ${progressText}, mapping_digest AS "mappingDigest", load_id AS "loadId", pipe_tables.reload_requested_at AS "reloadRequestedAt", begin_lsn AS "beginLsn", columns,
+     truncated_version AS "truncatedVersion", load_ended_at AS "loadEndedAt"
+   FROM pipe_tables WHERE pipe_id = :pipeId ORDER BY target_table`,
+)
+const listProgressStatement = statement<{ pipeId: string }, TableProgress>(
+  `SELECT ${progressText} FROM pipe_tables WHERE pipe_id = :pipeId ORDER BY target_table`,
+)
+/** Of one and the same load, what has been planned and done of it is left to those who count it. */
+const ofOtherLoad = (column: string): string =>
+  `${column} = CASE WHEN pipe_tables.load_id = excluded.load_id THEN pipe_tables.${column} ELSE excluded.${column} END`
+const saveStatement = statement<TableRow & { pipeId: string }>(
+  `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, replaces, mapping_digest, load_id,
+     reload_requested_at, begin_lsn, phase, columns, truncated_version, rows_estimated, rows_loaded, range_count, ranges_done,
+     load_started_at, load_ended_at)
+   VALUES (:pipeId, :targetTable, :sourceSchemaName, :sourceTable, :replaces, :mappingDigest, :loadId, :reloadRequestedAt,
+     :beginLsn, :phase, :columns, :truncatedVersion, :rowsEstimated, :rowsLoaded, :rangeCount, :rangesDone, :loadStartedAt, :loadEndedAt)
+   ON CONFLICT (pipe_id, target_table) DO UPDATE SET source_schema = excluded.source_schema,
+     source_table = excluded.source_table, replaces = excluded.replaces, mapping_digest = excluded.mapping_digest,
+     load_id = excluded.load_id, reload_requested_at = excluded.reload_requested_at, begin_lsn = excluded.begin_lsn, phase = excluded.phase, columns = excluded.columns,
+     truncated_version = excluded.truncated_version, load_ended_at = excluded.load_ended_at,
+     ${['rows_estimated', 'rows_loaded', 'range_count', 'ranges_done', 'load_started_at'].map(ofOtherLoad).join(', ')}`,
+)
+const findReloadRequestStatement = statement<{ pipeId: string }, { requestedAt: string | null }>(
+  'SELECT reload_requested_at AS "requestedAt" FROM pipes WHERE id = :pipeId',
+)
+const requestReloadStatement = statement<{ organizationId: string; pipeId: string; now: string }>(
+  'UPDATE pipes SET reload_requested_at = :now WHERE id = :pipeId AND organization_id = :organizationId',
+)
+const removeStatement = statement<TableKey>(`DELETE FROM pipe_tables ${ofTable}`)
+const planStatement = statement<TableKey & { rowsEstimated: number | null; rangeCount: number; now: string }>(
+  `UPDATE pipe_tables SET rows_estimated = :rowsEstimated, rows_loaded = 0, range_count = :rangeCount, ranges_done = 0,
+     load_started_at = :now, load_ended_at = NULL ${ofTable}`,
+)
+const removeRangesStatement = statement<TableKey>(`DELETE FROM pipe_table_ranges ${ofTable}`)
+const listRangesStatement = statement<TableKey, TableRange>(
+  `SELECT number, range FROM pipe_table_ranges ${ofTable} ORDER BY number`,
+)
+const finishRangeStatement = statement<TableKey & { number: number }>(
+  `DELETE FROM pipe_table_ranges ${ofTable} AND number = :number`,
+)
+const countRangeStatement = statement<TableKey & { rows: number }>(
+  `UPDATE pipe_tables SET rows_loaded = rows_loaded + :rows, ranges_done = ranges_done + 1 ${ofTable}`,
+)
+const replacedStatement = statement<TableKey, { replaces: string | null }>(
+  `SELECT replaces FROM pipe_tables ${ofTable} FOR UPDATE`,
+)
+const swapStatement = statement<TableKey>(
+  `UPDATE pipe_tables SET target_table = replaces, replaces = NULL, phase = 'following' ${ofTable}`,
+)
+
+/** Large tables have tens of thousands of ranges, and the organization is locked while they are written. */
+const suffixes = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')
+const addRangesText = (rows: string[]): string =>
+  `INSERT INTO pipe_table_ranges (pipe_id, target_table, number, range)
+   VALUES ${rows.map((row) => `(:pipeId, :targetTable, :number${row}, :range${row})`).join(', ')}`
+type RangeValues = TableKey & Record<string, string | number>
+const addRangeStatement = statement<RangeValues>(addRangesText(suffixes.slice(0, 1)))
+const addRangesStatement = statement<RangeValues>(addRangesText(suffixes))
+
+/** Of the whole pipe. */
+export async function listTables(sql: Sql, pipeId: string): Promise<StoredTable[]> {
+  return (await sql.all(listStatement, { pipeId })).map(({ columns, ...row }) => ({
+    ...row,
+    columns: JSON.parse(columns) as StoredTable['columns'],
+  }))
+}
+
+/** Of the whole pipe. */
+export async function listTableProgress(sql: Sql, pipeId: string): Promise<TableProgress[]> {
+  return sql.all(listProgressStatement, { pipeId })
+}
+
+/** Those that are not done, in order. */
+export async function listRanges(sql: Sql, key: TableKey): Promise<TableRange[]> {
+  return (await sql.all(listRangesStatement, key)).map(({ number, range }) => ({ number, range: fromKept(range) }))
+}
+
+export interface TableToSave {
+  place: WorkerPlace
+  table: StoredTable
+}
+
+export async function saveTable(sql: Sql, { place, table }: TableToSave): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns: JSON.stringify(table.columns) })
+  return true
+}
+
+/** When everything was last asked to be loaded again. */
+export async function findReloadRequest(sql: Sql, pipeId: string): Promise<string | null> {
+  return (await sql.first(findReloadRequestStatement, { pipeId }))?.requestedAt ?? null
+}
+
+/** Everything is to be loaded again. Whoever asks holds the pipe. */
+export async function requestReload(
+  sql: Sql,
+  request: { organizationId: string; pipeId: string; now: string },
+): Promise<void> {
+  await sql.run(requestReloadStatement, request)
+}
+
+/** A worker asks, because changes are lost that it had yet to read. */
+export async function requestOwnReload(
+  sql: Sql,
+  { place, now }: { place: WorkerPlace; now: string },
+): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  const { organizationId, pipeId } = place
+  await requestReload(sql, { organizationId, pipeId, now })
+  return true
+}
+
+export interface TableToRemove {
+  place: WorkerPlace
+  targetTable: string
+}
+
+export async function removeTable(sql: Sql, { place, targetTable }: TableToRemove): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  await sql.run(removeStatement, { pipeId: place.pipeId, targetTable })
+  return true
+}
+
+export interface LoadToPlan {
+  place: WorkerPlace
+  targetTable: string
+  ranges: TableRange[]
+  rowsEstimated: number | null
+  now: string
+}
+
+export async function planLoad(sql: Sql, plan: LoadToPlan): Promise<boolean> {
+  const { place, targetTable, ranges, rowsEstimated, now } = plan
+  if (!(await lockPlace(sql, place))) return false
+  const key = { pipeId: place.pipeId, targetTable }
+  await sql.run(removeRangesStatement, key)
+  await sql.run(planStatement, { ...key, rowsEstimated, rangeCount: ranges.length, now })
+  const whole = ranges.length - (ranges.length % suffixes.length)
+  for (let from = 0; from < whole; from += suffixes.length) {
+    await sql.run(addRangesStatement, rangeValues(key, ranges.slice(from, from + suffixes.length)))
+  }
+  for (const range of ranges.slice(whole)) await sql.run(addRangeStatement, rangeValues(key, [range]))
+  return true
+}
+
+function rangeValues(key: TableKey, ranges: TableRange[]): RangeValues {
+  const values: RangeValues = { ...key }
+  for (const [index, { number, range }] of ranges.entries()) {
+    values[`number${suffixes[index]}`] = number
+    values[`range${suffixes[index]}`] = toKept(range)
+  }
+  return values
+}
+
+export interface RangeToFinish {
+  place: WorkerPlace
+  targetTable: string
+  number: number
+  rows: number
+  figures: FigureChanges
+  now: string
+}
+
+export async function finishRange(sql: Sql, change: RangeToFinish): Promise<boolean> {
+  const { place, targetTable, number, rows, figures, now } = change
+  if (!(await lockPlace(sql, place))) return false
+  const key = { pipeId: place.pipeId, targetTable }
+  if ((await sql.run(finishRangeStatement, { ...key, number })) === 0) return true
+  await sql.run(countRangeStatement, { ...key, rows })
+  await addFigures(sql, place.pipeId, figures, now)
+  return true
+}
+
+export interface SwapToFinish {
+  place: WorkerPlace
+  shadowTable: string
+}
+
+export async function finishSwap(sql: Sql, { place, shadowTable }: SwapToFinish): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  const { pipeId } = place
+  const shadow = { pipeId, targetTable: shadowTable }
+  const replaces = (await sql.first(replacedStatement, shadow))?.replaces
+  // It has been done, when it was asked for before.
+  if (replaces === undefined || replaces === null) return true
+  await sql.run(removeStatement, { pipeId, targetTable: replaces })
+  await sql.run(removeRangesStatement, shadow)
+  await sql.run(swapStatement, shadow)
+  return true
+}

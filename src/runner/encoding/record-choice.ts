@@ -1,0 +1,34 @@
+// Some of the records of a list as a list: nothing is copied of them but where they are.
+import type { RecordList, ValuePlaces, ValueRun } from '../../sources/source.ts'
+
+/** Indexes are in order. */
+export function chooseRecords(records: RecordList, indexes: readonly number[]): RecordList {
+  const { places } = records
+  const at = (index: number) => {
+    const chosen = indexes[index]
+    return chosen === undefined ? undefined : records.at(chosen)
+  }
+  return {
+    length: indexes.length,
+    at,
+    *[Symbol.iterator]() {
+      for (let index = 0; index < indexes.length; index++) yield at(index)!
+    },
+    ...(places && { places: choosePlaces(places, indexes) }),
+  }
+}
+
+function choosePlaces({ starts, ends, runs }: ValuePlaces, indexes: readonly number[]): ValuePlaces {
+  const chosen: ValueRun[] = []
+  let end = 0
+  for (const run of runs) {
+    const before = end
+    while (end < indexes.length && indexes[end]! < run.end) end++
+    if (end > before) chosen.push({ bytes: run.bytes, end })
+  }
+  return {
+    starts: Int32Array.from(indexes, (index) => starts[index]!),
+    ends: Int32Array.from(indexes, (index) => ends[index]!),
+    runs: chosen,
+  }
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { until } from '../../test/fake-workers.ts'
+import { onBothDatabases } from '../../test/harness.ts'
+import { leastPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
+import { Log } from '../lib/log.ts'
+import { openSecrets } from '../pipes/store.ts'
+import type { Leftover } from '../progress/leftovers/store.ts'
+import { type LeftoversParts, makeLeftoverChore } from './leftovers.ts'
+
+interface LeftoverRow {
+  pipe_id: string
+  source: string
+  next_try_at: string
+  since: string
+  tries: number
+  last_reason: string | null
+}
+
+onBothDatabases('what deleted pipes leave at their sources', (app) => {
+  const rowsOf = (pipeId: string) =>
+    app().query<LeftoverRow>(`SELECT * FROM source_leftovers WHERE pipe_id = '${pipeId}'`)
+
+  /** Gives the id of a pipe that has run, and was deleted. */
+  async function deleteOne({ body = leastPipes.postgres, epoch = 1, lease = '' } = {}): Promise<string> {
+    const service = await serviceOfPipes(app())
+    const { id } = await service.create(body)
+    await app().query(`UPDATE pipes SET epoch = ${epoch} WHERE id = '${id}'`)
+    if (lease !== '') {
+      await app().query(
+        `INSERT INTO pipe_workers (pipe_id, slot, slots, runner_id, epoch, expires_at) VALUES ('${id}', 0, 1, 'r', 1, '${lease}')`,
+      )
+    }
+    assert.equal((await service.send('DELETE', `/${id}`)).status, 200)
+    return id
+  }
+
+  function makeChore(remove: LeftoversParts['remove'], times: LeftoversParts['times'] = {}) {
+    const logged: Record<string, string>[] = []
+    const write = (line: string) => void logged.push(JSON.parse(line))
+    const chore = makeLeftoverChore({
+      database: app().app.database,
+      remove,
+      statementsFor: async () => 'DROP PUBLICATION p',
+      log: new Log('info', { write } as unknown as NodeJS.WritableStream),
+      times: { lookEveryMs: 1, ...times },
+    })
+    return { chore, logged }
+  }
+
+  /** Considered again and again, as a runner does. */
+  async function workUntil(
+    chore: ReturnType<typeof makeChore>['chore'],
+    isDone: () => Promise<boolean>,
+  ): Promise<void> {
+    await until(async () => {
+      chore.consider({ isFirst: true })
+      return isDone()
+    }, 'it is done')
+    await chore.close()
+  }
+
+  it('are kept with the secrets, which can be opened still', async () => {
+    const id = await deleteOne()
+    const [row, ...more] = await rowsOf(id)
+    assert.deepEqual(more, [])
+    assert.deepEqual(JSON.parse(row!.source), {
+      host: 'db.northwind.example',
+      port: 5432,
+      database: 'shop',
+      hasSlot: true,
+      hasPublication: true,
+    })
+    assert.equal(row!.next_try_at, row!.since)
+    let seen: Leftover | undefined
+    const { chore } = makeChore(async (leftover) => {
+      if (leftover.pipeId === id) seen = leftover
+      return undefined
+    })
+    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
+    const secrets = openSecrets(app().app.vault, { ...seen!, id })
+    assert.deepEqual(secrets, { credentials: { username: 'hush-user', password: 'hush-password' } })
+  })
+
+  it('are none of a pipe that never ran, that loads once, of another kind, or where all is the user’s own', async () => {
+    const settings = (value: object) => withField(leastPipes.postgres, 'source.postgres.settings', value)
+    const theirs = { replicationMode: 'cdc_only', replicationSlotName: 'theirs' }
+    for (const change of [
+      { epoch: 0 },
+      { body: leastPipes.kafka },
+      { body: settings({ replicationMode: 'snapshot' }) },
+      { body: settings({ ...theirs, publicationName: 'theirs' }) },
+    ]) {
+      assert.deepEqual(await rowsOf(await deleteOne(change)), [])
+    }
+    const [row] = await rowsOf(await deleteOne({ body: settings(theirs) }))
+    const { hasSlot, hasPublication } = JSON.parse(row!.source)
+    assert.deepEqual({ hasSlot, hasPublication }, { hasSlot: false, hasPublication: true })
+  })
+
+  it('wait for a worker that may not know yet that its pipe is gone', async () => {
+    const [row] = await rowsOf(await deleteOne({ lease: new Date(Date.now() + 10_000).toISOString() }))
+    assert.ok(Date.parse(row!.next_try_at) - Date.parse(row!.since) >= 20_000)
+  })
+
+  it('are removed once, by one of several, which the log tells', async () => {
+    const id = await deleteOne()
+    let tries = 0
+    const remove = async (leftover: Leftover) => {
+      if (leftover.pipeId === id) tries++
+      return undefined
+    }
+    const chores = [makeChore(remove), makeChore(remove), makeChore(remove)]
+    for (const { chore } of chores) chore.consider({ isFirst: true })
+    await until(async () => (await rowsOf(id)).length === 0, 'it is gone')
+    for (const { chore } of chores) await chore.close()
+    assert.equal(tries, 1)
+    const told = chores.flatMap(({ logged }) => logged).filter(({ pipeId }) => pipeId === id)
+    assert.deepEqual(
+      told.map(({ msg }) => msg),
+      ['what a deleted pipe had left at its source was removed'],
+    )
+  })
+
+  it('are not tried by a runner that is not the first', async () => {
+    const id = await deleteOne()
+    const { chore } = makeChore(async () => assert.fail('it is not the first'))
+    chore.consider({ isFirst: false })
+    await chore.close()
+    assert.equal((await rowsOf(id))[0]!.tries, 0)
+  })
+
+  it('are tried again, ever later, as long as the source is away', async () => {
+    const id = await deleteOne()
+    const times = { firstWaitMs: 60_000, longestWaitMs: 200_000 }
+    for (const [tries, waitMs] of [60_000, 120_000, 200_000, 200_000].entries()) {
+      const { chore } = makeChore(async () => 'db.northwind.example:5432 cannot be reached', times)
+      const before = Date.now()
+      await workUntil(chore, async () => (await rowsOf(id))[0]!.tries === tries + 1)
+      const [row] = await rowsOf(id)
+      const waits = Date.parse(row!.next_try_at) - before
+      assert.ok(waits >= waitMs && waits < waitMs + 20_000, `${waits} ms after ${tries} tries`)
+      assert.equal(row!.last_reason, 'db.northwind.example:5432 cannot be reached')
+      await app().query(`UPDATE source_leftovers SET next_try_at = since WHERE pipe_id = '${id}'`)
+    }
+    await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
+  })
+
+  it('are given up after 7 days, and the log tells what to run', async () => {
+    const id = await deleteOne()
+    const since = new Date(Date.now() - 7 * 86_400_000).toISOString()
+    await app().query(`UPDATE source_leftovers SET since = '${since}' WHERE pipe_id = '${id}'`)
+    const { chore, logged } = makeChore(async () => 'the replication slot is in use')
+    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
+    const told = logged.filter(({ pipeId }) => pipeId === id)
+    assert.equal(told.length, 1)
+    assert.match(
+      told[0]!.reason!,
+      /^the replication slot is in use; run in the database "shop" at db\.northwind\.example:5432: DROP/,
+    )
+    assert.doesNotMatch(JSON.stringify(logged), /hush/)
+  })
+
+  it('are due again at once when a runner ends in the middle, and later when it dies', async () => {
+    const id = await deleteOne()
+    const { chore } = makeChore((leftover, signal) =>
+      leftover.pipeId === id
+        ? new Promise((resolve) => signal.addEventListener('abort', () => resolve('it was broken off')))
+        : Promise.resolve(undefined),
+    )
+    chore.consider({ isFirst: true })
+    const leased = await until(async () => {
+      const [row] = await rowsOf(id)
+      return row!.next_try_at > new Date(Date.now() + 60_000).toISOString() ? row : undefined
+    }, 'it is claimed')
+    assert.equal(leased.tries, 0)
+    await chore.close()
+    assert.ok((await rowsOf(id))[0]!.next_try_at <= new Date().toISOString())
+  })
+
+  it('are counted for Prometheus, of the organization alone', async () => {
+    const service = await serviceOfPipes(app())
+    const read = async () => {
+      const path = `/v1/organizations/${service.organizationId}/prometheus`
+      const { text } = await app().request('GET', path, { key: service.admin })
+      return text.split('\n').filter((line) => line.startsWith('penstock_source_leftovers'))
+    }
+    const labels = `penstock_source_leftovers{organization="${service.organizationId}"}`
+    assert.deepEqual(await read(), [`${labels} 0`])
+    await deleteOne()
+    const { id } = await service.create(leastPipes.postgres)
+    await app().query(`UPDATE pipes SET epoch = 1 WHERE id = '${id}'`)
+    await service.send('DELETE', `/${id}`)
+    assert.deepEqual(await read(), [`${labels} 1`])
+  })
+})

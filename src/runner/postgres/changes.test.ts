@@ -1,0 +1,83 @@
+// Which changes go into one insert: those of one target, for as long as its source looks the same.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { walMessages } from '../../../test/sources/wal.ts'
+import type { Sink } from '../../engine/engine.ts'
+import { decodeMessage, makeScratch, type Relation } from '../../sources/postgres/pgoutput.ts'
+import { type Changes, makeChanges } from './changes.ts'
+import type { StoredTable } from './table-store.ts'
+import type { Target } from './target.ts'
+import { columnValues } from './values.ts'
+
+const abilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
+
+const makeTarget = (): Target => ({
+  stored: {} as StoredTable,
+  beginLsn: 0n,
+  mapping: {} as Target['mapping'],
+  table: {} as Target['table'],
+  columns: ['id', 'note'].map((name) => {
+    const type = { name: 'text', isBuiltIn: true, modifier: -1 }
+    const column = { name, type, isNotNull: true, isKey: name === 'id' }
+    return { name, values: columnValues(column, { allowNullableColumns: false, abilities }) }
+  }),
+  keyColumns: ['id'],
+  sink: {} as Sink,
+})
+
+const relationWith = (names: string[]): Relation => ({
+  ...{ id: 1, schema: 'public', table: 't', identity: 'default' },
+  columns: names.map((name) => ({ name, isKey: name === 'id', typeId: 25, modifier: -1 })),
+})
+
+function insert(changes: Changes, values: string[]): void {
+  const message = walMessages.insert(1, values)
+  decodeMessage(message, 0, message.length, changes, makeScratch())
+}
+
+/** Gives whether anybody must do something about it. */
+function say(changes: Changes, relation: Relation): boolean {
+  changes.relation(relation)
+  const need = changes.takeNeed()
+  if (need?.kind === 'relation') changes.know(need.relation)
+  return need !== undefined
+}
+
+describe('changes of one target', () => {
+  const begin = (): Changes => {
+    const target = makeTarget()
+    const changes = makeChanges({ durable: () => 0n, targetsOf: () => [target] })
+    changes.begin(100n, 0)
+    return changes
+  }
+
+  it('are one insert, however often the server says what the table looks like', () => {
+    const changes = begin()
+    assert.ok(say(changes, relationWith(['id', 'note'])))
+    insert(changes, ['1', 'one'])
+    assert.ok(!say(changes, relationWith(['id', 'note'])))
+    insert(changes, ['2', 'two'])
+    const gathered = changes.take()
+    assert.deepEqual(
+      gathered.map(({ number, lines }) => [number, lines.count]),
+      [[0, 2]],
+    )
+  })
+
+  it('are inserts that can be told apart when the table looks otherwise, also when it then looks as before', () => {
+    const changes = begin()
+    for (const names of [['id', 'note'], ['id'], ['id', 'note']]) {
+      assert.ok(say(changes, relationWith(names)))
+      insert(changes, names)
+    }
+    const gathered = changes.take()
+    assert.deepEqual(
+      gathered.map(({ number, lines }) => [number, lines.count]),
+      [
+        [0, 1],
+        [1, 1],
+        [2, 1],
+      ],
+    )
+  })
+})

@@ -1,0 +1,18 @@
+// As `guardStore` does for what a worker keeps beside its tables.
+import { makeGuard } from '../session.ts'
+import type { TableStore } from './table-store.ts'
+
+export function guardTables(tables: TableStore, signal: AbortSignal): TableStore {
+  const guarded = makeGuard(signal)
+  return {
+    listTables: () => guarded(() => tables.listTables()),
+    findReloadRequest: () => guarded(() => tables.findReloadRequest()),
+    requestReload: () => guarded(() => tables.requestReload()),
+    saveTable: (table) => guarded(() => tables.saveTable(table)),
+    removeTable: (targetTable) => guarded(() => tables.removeTable(targetTable)),
+    planLoad: (targetTable, plan) => guarded(() => tables.planLoad(targetTable, plan)),
+    listRanges: (targetTable) => guarded(() => tables.listRanges(targetTable)),
+    finishRange: (targetTable, change) => guarded(() => tables.finishRange(targetTable, change)),
+    finishSwap: (shadowTable) => guarded(() => tables.finishSwap(shadowTable)),
+  }
+}

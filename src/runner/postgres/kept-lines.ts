@@ -1,0 +1,54 @@
+// Lines that were kept because the engine refused them, as they are to be tried again: with the columns that the target has now.
+import { Buffer } from 'node:buffer'
+import { isObject } from '../../lib/merge-patch.ts'
+import type { KeptRow } from '../encoding/kept-rows.ts'
+import type { RowShape, Rows } from '../rows.ts'
+import { FieldOutput } from './field-output.ts'
+import { lineRows } from './line-rows.ts'
+import { versionColumn } from './names.ts'
+import { newline, nullText, tab } from './text-fields.ts'
+
+/** In their order, one for each. `shape` is that of the lines of the target. Throws when one was not kept by `lineRows`. */
+export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows {
+  const out = new FieldOutput()
+  for (const { raw, meta } of kept) {
+    const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    const names = namesOf(meta)
+    const ranges = new Map(fieldsOf(line).map((range, index) => [names[index], range]))
+    for (const [index, { name, type }] of shape.fields.entries()) {
+      if (index > 0) out.byte(tab)
+      const range = ranges.get(name)
+      if (range) out.bytes(line, range.start, range.end)
+      else out.text(type.startsWith('Array(') ? '[]' : nullText)
+    }
+    out.byte(newline)
+  }
+  const partition = kept[0]?.partition ?? ''
+  return lineRows({ shape, chunks: [out.take()], partition, position: (index) => `kept row ${index + 1}` })
+}
+
+/** Of a line that was kept. Throws when it was not kept by `lineRows`. */
+export function versionOfKept({ raw, meta }: Pick<KeptRow, 'raw' | 'meta'>): bigint {
+  const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const range = fieldsOf(line)[namesOf(meta).indexOf(versionColumn)]
+  if (!range) throw new Error('a row was not kept with its version')
+  return BigInt(line.toString('latin1', range.start, range.end))
+}
+
+function namesOf(meta: string): string[] {
+  const parsed: unknown = JSON.parse(meta)
+  const fields = isObject(parsed) ? parsed.fields : undefined
+  if (!Array.isArray(fields)) throw new Error('a row was not kept with its fields')
+  return fields.map(String)
+}
+
+function fieldsOf(line: Buffer): { start: number; end: number }[] {
+  const fields: { start: number; end: number }[] = []
+  let start = 0
+  for (let end = line.indexOf(tab); end >= 0; end = line.indexOf(tab, start)) {
+    fields.push({ start, end })
+    start = end + 1
+  }
+  fields.push({ start, end: line.length })
+  return fields
+}

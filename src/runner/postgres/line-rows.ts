@@ -1,0 +1,180 @@
+// Lines of TabSeparated as rows: those of a table that COPY gives, and those of changes. They are told apart only when the engine
+// refuses some of them.
+import { Buffer } from 'node:buffer'
+import { Undecodable } from '../../sources/formats/decode.ts'
+import type { RefusedRow } from '../delivery.ts'
+import { partOf, partWithout } from '../encoding/row-parts.ts'
+import type { RowShape, Rows } from '../rows.ts'
+import { FieldOutput } from './field-output.ts'
+import { deletedColumn, versionColumn } from './names.ts'
+import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
+import { type ColumnValues, reasonOf } from './values.ts'
+
+/** Of lines that have the columns in this order, then the version and whether the row is deleted. */
+export function shapeOf(columns: readonly { name: string; values: Pick<ColumnValues, 'type'> }[]): RowShape {
+  const fields = [
+    ...columns.map(({ name, values }) => ({ name, type: values.type })),
+    { name: versionColumn, type: 'UInt64' },
+    { name: deletedColumn, type: 'UInt8' },
+  ]
+  const columnsByName = fields.map(({ name }) => ({ column: name, field: name }))
+  return { format: 'TabSeparated', hasEmptyTexts: true, fields, columns: columnsByName }
+}
+
+export interface LineParts {
+  shape: RowShape
+  /** Each ends where a line ends. */
+  chunks: Buffer[]
+  /** Of lines, where it is known. */
+  count?: number
+  partition: string
+  /** Where a line stands in the source, for people. */
+  position(index: number): string
+  /** Lines that are not to be sent. */
+  refused?: readonly RefusedRow[]
+}
+
+export function lineRows(parts: LineParts): Rows {
+  const { shape, chunks, partition, position, refused = [] } = parts
+  const count = parts.count ?? countLines(chunks)
+  let found: Lines | undefined
+  const lines = (): Lines => {
+    found ??= findLines(chunks, count)
+    return found
+  }
+  const select = (indexes: readonly number[], left: readonly RefusedRow[]): Rows =>
+    lineRows({
+      ...parts,
+      chunks: pick(chunks, lines(), indexes),
+      count: indexes.length,
+      position: (index) => position(indexes[index]!),
+      refused: left,
+    })
+  return {
+    shape,
+    count,
+    readBytes: chunks.reduce((sizeBytes, { length }) => sizeBytes + length, 0),
+    undecodable: refused,
+    isDivisible: true,
+    body() {
+      if (refused.length === 0) return chunks
+      const skipped = new Set(refused.map(({ index }) => index))
+      return pick(chunks, lines(), partWithout(count, [], skipped).indexes)
+    },
+    only(begin, end) {
+      const { indexes, left } = partOf(refused, begin, end)
+      return select(indexes, left)
+    },
+    without(taken) {
+      const { indexes, left } = partWithout(count, refused, taken)
+      return select(indexes, left)
+    },
+    keep(index) {
+      const { chunkNumbers, starts, ends } = lines()
+      const line = chunks[chunkNumbers[index]!]!.subarray(starts[index]!, ends[index]! - 1)
+      const fields = shape.fields.map(({ name }) => name)
+      // A copy: the rest of the chunk need not stay.
+      return { partition, position: position(index), raw: Buffer.from(line), meta: JSON.stringify({ fields }) }
+    },
+  }
+}
+
+export function countLines(chunks: readonly Buffer[]): number {
+  let count = 0
+  for (const chunk of chunks) {
+    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) count++
+  }
+  return count
+}
+
+/** Where each line is; its end is behind the newline. */
+interface Lines {
+  chunkNumbers: Uint32Array
+  starts: Uint32Array
+  ends: Uint32Array
+}
+
+function findLines(chunks: readonly Buffer[], count: number): Lines {
+  const [chunkNumbers, starts, ends] = [new Uint32Array(count), new Uint32Array(count), new Uint32Array(count)]
+  let index = 0
+  for (const [chunkNumber, chunk] of chunks.entries()) {
+    for (let start = 0; start < chunk.length; index++) {
+      const end = chunk.indexOf(newline, start) + 1
+      if (end === 0) throw new Error('a chunk does not end where a line ends')
+      chunkNumbers[index] = chunkNumber
+      starts[index] = start
+      ends[index] = end
+      start = end
+    }
+  }
+  return { chunkNumbers, starts, ends }
+}
+
+/** Lines that follow one another stay together. The indexes are in order. */
+function pick(chunks: readonly Buffer[], lines: Lines, indexes: readonly number[]): Buffer[] {
+  const { chunkNumbers, starts, ends } = lines
+  const picked: Buffer[] = []
+  for (let at = 0; at < indexes.length; ) {
+    const first = indexes[at]!
+    let last = first
+    while (++at < indexes.length && indexes[at] === last + 1 && chunkNumbers[last + 1] === chunkNumbers[first]) last++
+    picked.push(chunks[chunkNumbers[first]!]!.subarray(starts[first]!, ends[last]!))
+  }
+  return picked
+}
+
+/**
+ * What COPY gives as lines for the engine. The chunk ends where a line ends, and is given back as it is when nothing needs to be
+ * written otherwise. A value that has no place in the engine is told of, and stays as PostgreSQL prints it: the engine refuses it.
+ */
+export function rewriteCopy(
+  columns: readonly { name: string; values: Pick<ColumnValues, 'isRewritten' | 'nullText' | 'write'> }[],
+  chunk: Buffer,
+  refuse?: (refused: RefusedRow) => void,
+): Buffer {
+  const writers = columns.map(({ values }) => (values.isRewritten ? values : undefined))
+  if (!writers.some((values) => values !== undefined)) return chunk
+  const out = new FieldOutput(chunk.length + 1024)
+  const unescaped = new FieldOutput(1024)
+  let [fieldStart, copied, column, line] = [0, 0, 0, 0]
+  for (let at = 0; at < chunk.length; at++) {
+    const byte = chunk[at]
+    if (byte !== tab && byte !== newline) continue
+    const values = writers[column]
+    if (values) {
+      out.bytes(chunk, copied, fieldStart)
+      const reason = rewriteField(values, chunk, { start: fieldStart, end: at }, { out, unescaped })
+      if (reason !== undefined) refuse?.({ index: line, reason: reasonOf(columns[column]!.name, reason) })
+      copied = at
+    }
+    fieldStart = at + 1
+    column += 1
+    if (byte === newline) [column, line] = [0, line + 1]
+  }
+  out.bytes(chunk, copied, chunk.length)
+  return out.written()
+}
+
+/** Gives why it cannot be written. */
+function rewriteField(
+  { nullText, write }: Pick<ColumnValues, 'nullText' | 'write'>,
+  chunk: Buffer,
+  { start, end }: { start: number; end: number },
+  { out, unescaped }: { out: FieldOutput; unescaped: FieldOutput },
+): string | undefined {
+  if (isNullField(chunk, start, end)) {
+    out.text(nullText)
+    return undefined
+  }
+  const text = unescapeField(chunk, start, end, unescaped)
+  const before = out.sizeBytes
+  try {
+    write(text, 0, text.length, out)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error
+    out.backTo(before)
+    out.bytes(chunk, start, end)
+    return error.reason
+  }
+}

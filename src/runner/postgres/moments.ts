@@ -1,0 +1,91 @@
+// Dates and times within what the types of the engine reach. Years have four digits where PostgreSQL prints them, except those that
+// are far beyond what the engine reaches.
+import { Buffer } from 'node:buffer'
+import { Undecodable } from '../../sources/formats/decode.ts'
+import type { ScalarValues, WriteValue } from './values.ts'
+
+type MomentValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>
+
+interface Limits {
+  earliest: Buffer
+  latest: Buffer
+}
+
+const [firstYear, lastYear] = [1900, 2299]
+const [firstDay, lastDay] = [`${firstYear}-01-01`, `${lastYear}-12-31`]
+const [firstMoment, lastMoment] = [`${firstDay} 00:00:00`, `${lastDay} 23:59:59.999999`]
+const dates: Limits = { earliest: Buffer.from(firstDay), latest: Buffer.from(lastDay) }
+const timestamps: Limits = { earliest: Buffer.from(firstMoment), latest: Buffer.from(lastMoment) }
+
+/** Of an engine that has types for them. Undefined of types that are neither dates nor timestamps. */
+export function findMomentValues(name: string): MomentValues | undefined {
+  switch (name) {
+    case 'date':
+      return {
+        expression: (column) => between(column, `'${firstDay}'::date`, `'${lastDay}'::date`),
+        defaultText: "'1970-01-01'",
+        write: (bytes, start, end, out) => writeWithin(dates, bytes, start, end, out),
+      }
+    case 'timestamp':
+      return {
+        expression: timestampExpression,
+        defaultText: defaultTimestamp,
+        write: (bytes, start, end, out) => writeWithin(timestamps, bytes, start, end, out),
+      }
+    case 'timestamptz':
+      return {
+        expression: (column) => timestampExpression(`(${column} AT TIME ZONE 'UTC')`),
+        defaultText: defaultTimestamp,
+        write: writeInstant,
+      }
+    default:
+      return undefined
+  }
+}
+
+const defaultTimestamp = "'1970-01-01 00:00:00'"
+
+const timestampExpression = (column: string): string =>
+  between(column, `'${firstMoment}'::timestamp`, `'${lastMoment}'::timestamp`)
+
+/** Not by GREATEST and LEAST, which make a value of NULL. */
+function between(column: string, least: string, most: string): string {
+  return `CASE WHEN ${column} < ${least} THEN ${least} WHEN ${column} > ${most} THEN ${most} ELSE ${column} END`
+}
+
+function writeWithin(limits: Limits, ...[bytes, start, end, out]: Parameters<WriteValue>): void {
+  const side = sideOf(bytes, start, end)
+  if (side === 0) out.escaped(bytes, start, end)
+  else out.bytes(side < 0 ? limits.earliest : limits.latest)
+}
+
+/** Sessions are in UTC. */
+const offset = Buffer.from('+00')
+
+const writeInstant: WriteValue = (bytes, start, end, out) => {
+  if (sideOf(bytes, start, end) !== 0) return writeWithin(timestamps, bytes, start, end, out)
+  const offsetStart = end - offset.length
+  if (
+    bytes[offsetStart] !== offset[0] ||
+    bytes[offsetStart + 1] !== offset[1] ||
+    bytes[offsetStart + 2] !== offset[2]
+  ) {
+    throw new Undecodable('a time is not printed in UTC')
+  }
+  out.escaped(bytes, start, offsetStart)
+}
+
+const [minus, digit0, letterC, letterI] = [0x2d, 0x30, 0x43, 0x69]
+const yearDigits = 4
+
+/** Below 0: earlier than the engine reaches; above 0: later. */
+function sideOf(bytes: Buffer, start: number, end: number): number {
+  // `-infinity`, and `… BC`.
+  if (bytes[start] === minus || bytes[end - 1] === letterC) return -1
+  // `infinity`, and years of five digits and more.
+  if (bytes[start] === letterI || bytes[start + yearDigits] !== minus) return 1
+  let year = 0
+  for (let at = start; at < start + yearDigits; at++) year = year * 10 + bytes[at]! - digit0
+  if (year < firstYear) return -1
+  return year > lastYear ? 1 : 0
+}

@@ -1,0 +1,327 @@
+// Replication from a real PostgreSQL: what the tables of the engine show is what the source has, whatever happens meanwhile.
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { MemoryRow } from '../../../test/runner-world/memory-replicas.ts'
+import {
+  makeReplicationWorld,
+  type ReplicationWorld,
+  tableMapping,
+} from '../../../test/runner-world/replication-world.ts'
+import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
+import { EngineError } from '../../engine/engine.ts'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { TableMapping } from '../../pipes/table-mappings.ts'
+import { parseLsn } from '../../sources/postgres/postgres-link.ts'
+import { replicationName } from './names.ts'
+
+describe('replication', () => {
+  let server: EmbeddedPostgres
+  before(async () => {
+    server = await startEmbedded()
+  })
+  after(() => server.stop())
+
+  const worldWith = async (
+    context: TestContext,
+    sql: string,
+    mappings: TableMapping[],
+    settings: Partial<PostgresSource['settings']> = {},
+  ): Promise<ReplicationWorld> => {
+    const world = await makeReplicationWorld(server, { mappings, settings })
+    context.after(() => world.stop())
+    await world.query(sql)
+    return world
+  }
+
+  /** The rows of the source as the engine would show them. */
+  const inSource = async (world: ReplicationWorld, table: string, columns = '*'): Promise<MemoryRow[]> => {
+    const rows = await world.query(`SELECT to_json(r) AS row FROM (SELECT ${columns} FROM ${table} ORDER BY 1) r`)
+    return rows.map(({ row }) =>
+      Object.fromEntries(
+        Object.entries(row as Record<string, unknown>).map(([name, value]) => [
+          name,
+          value === null ? null : String(value),
+        ]),
+      ),
+    )
+  }
+  const isSame = async (world: ReplicationWorld, table: string, target = table): Promise<boolean> =>
+    world.replicas.tables.has(target) &&
+    JSON.stringify(world.replicas.shown(target)) === JSON.stringify(await inSource(world, table))
+  const follows = (world: ReplicationWorld, table: string): Promise<void> =>
+    world.until(`${table} is the same`, () => isSame(world, table))
+
+  const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
+    INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
+
+  it('loads what is there and follows what changes', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.start()
+    await follows(world, 'orders')
+    await world.query(`UPDATE orders SET amount = 0 WHERE id < 50; DELETE FROM orders WHERE id BETWEEN 50 AND 60;
+      INSERT INTO orders VALUES (9001, E'tab\\there\\nand "there" \\\\', NULL); UPDATE orders SET id = 9002 WHERE id = 70`)
+    await follows(world, 'orders')
+    const phases = [...new Set(world.statuses.map(({ phase }) => phase))]
+    assert.deepEqual(phases.filter(Boolean), ['setup', 'snapshot'])
+    assert.equal(world.statuses.at(-1)?.state, 'running')
+  })
+
+  it('tells the source how far it has come only when the engine has it', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const slot = replicationName(world.pipe.id)
+    const confirmed = async (): Promise<bigint> => {
+      const [row] = await world.query(
+        `SELECT confirmed_flush_lsn::text AS lsn FROM pg_replication_slots WHERE slot_name = '${slot}'`,
+      )
+      return parseLsn(String(row?.lsn))
+    }
+    world.start()
+    await follows(world, 'orders')
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+    world.replicas.onInsert = async (when) => {
+      if (when !== 'before') return
+      reach()
+      await held
+    }
+    const [before] = await world.query('SELECT pg_current_wal_insert_lsn()::text AS lsn')
+    await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
+    await reached
+    // Log that is of no interest makes the source ask.
+    await world.query('CREATE TABLE elsewhere AS SELECT generate_series(1, 10000)')
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.ok((await confirmed()) <= parseLsn(String(before?.lsn)))
+    release()
+    await world.until('the source knows', async () => (await confirmed()) > parseLsn(String(before?.lsn)))
+    await follows(world, 'orders')
+  })
+
+  it('completes rows whose large values did not change', async (t) => {
+    const large = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 400) n)"
+    const world = await worldWith(
+      t,
+      `CREATE TABLE papers (id int PRIMARY KEY, body text, seen int);
+       ALTER TABLE papers ALTER body SET STORAGE EXTERNAL;
+       INSERT INTO papers SELECT i, ${large} || i, 0 FROM generate_series(1, 20) i`,
+      [tableMapping('papers')],
+    )
+    world.start()
+    await follows(world, 'papers')
+    await world.query('UPDATE papers SET seen = seen + 1')
+    await follows(world, 'papers')
+    await world.query(
+      'UPDATE papers SET id = id + 100, seen = 7 WHERE id <= 5; UPDATE papers SET seen = 8 WHERE id = 101',
+    )
+    await follows(world, 'papers')
+    // A row that is gone when it is looked for.
+    await world.query('BEGIN; UPDATE papers SET seen = 9 WHERE id = 10; DELETE FROM papers WHERE id = 10; COMMIT')
+    await follows(world, 'papers')
+  })
+
+  it('goes on with the ranges that are left when a load is interrupted', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    let inserts = 0
+    world.replicas.onInsert = (when) => {
+      if (when === 'after' && ++inserts === 2) void world.start()
+    }
+    world.start()
+    await world.until('somebody else has begun', () => inserts >= 2)
+    await world.query('UPDATE orders SET amount = -1 WHERE id % 7 = 0; DELETE FROM orders WHERE id % 11 = 0')
+    await follows(world, 'orders')
+    const [table] = world.tables.tables.values()
+    assert.ok(table && table.rangeCount !== null && table.rangeCount > 2)
+    assert.equal(table.rangesDone, table.rangeCount)
+  })
+
+  it('sends the same batch again after a crash, whatever was there of it', async (t) => {
+    for (const when of ['before', 'after'] as const) {
+      const world = await worldWith(t, orders, [
+        tableMapping('orders', { tableEngine: 'MergeTree', targetTable: 'log' }),
+      ])
+      world.start()
+      const rows = (): number => world.replicas.tables.get('log')?.rows.length ?? 0
+      await world.until('all is loaded', () => rows() === 3500)
+      const tokens: string[] = []
+      world.replicas.onInsert = (at, _table, { token }) => {
+        if (at !== when) return
+        tokens.push(token)
+        if (tokens.length === 1) void world.start()
+        if (tokens.length === 1) throw new EngineError('passing', 'killed')
+      }
+      await world.query('UPDATE orders SET amount = amount + 1 WHERE id <= 100')
+      await world.until('the batch is there', () => tokens.length >= 2 && rows() >= 3600)
+      await world.until('nothing is under way', () => world.store.deliveries.size === 0)
+      assert.equal(rows(), 3600)
+      assert.equal(new Set(tokens).size, 1)
+    }
+  })
+
+  it('cuts a transaction that is larger than memory the same way each time', async (t) => {
+    const world = await worldWith(t, 'CREATE TABLE logs (id int PRIMARY KEY, line text)', [
+      tableMapping('logs', { tableEngine: 'MergeTree' }),
+    ])
+    world.start()
+    await world.until('it follows', () => world.statuses.at(-1)?.state === 'running')
+    const tokens: string[] = []
+    let hasDied = false
+    world.replicas.onInsert = (at, _table, { token }) => {
+      if (at !== 'after') return
+      tokens.push(token)
+      if (tokens.length !== 2 || hasDied) return
+      hasDied = true
+      void world.start()
+      throw new EngineError('passing', 'killed')
+    }
+    await world.query("INSERT INTO logs SELECT i, repeat('x', 1000) || i FROM generate_series(1, 40000) i")
+    const rows = (): number => world.replicas.tables.get('logs')?.rows.length ?? 0
+    await world.until('all is there', () => rows() >= 40_000 && world.store.deliveries.size === 0)
+    assert.equal(rows(), 40_000)
+    assert.ok(new Set(tokens).size >= 3, 'it was one chunk')
+    assert.ok(tokens.length > new Set(tokens).size, 'nothing was sent again')
+  })
+
+  it('empties what the source truncates, and nothing that comes after', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    let inserts = 0
+    world.replicas.onInsert = (when) => {
+      // A load holds the table: it can be truncated only when that is broken off.
+      if (when === 'after' && ++inserts === 2) running.worker.abort()
+    }
+    const running = world.start()
+    await running.ended
+    await world.query("TRUNCATE orders; INSERT INTO orders VALUES (1, 'after', 1)")
+    world.start()
+    await follows(world, 'orders')
+    await world.query(
+      "BEGIN; INSERT INTO orders VALUES (2, 'gone', 2); TRUNCATE orders; INSERT INTO orders VALUES (3, 'c', 3); COMMIT",
+    )
+    await follows(world, 'orders')
+    assert.equal(world.replicas.shown('orders').length, 1)
+  })
+
+  it('adds columns, and tells what to do about those that are renamed or have another type', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.start()
+    await follows(world, 'orders')
+    await world.query(
+      "ALTER TABLE orders ADD more text; UPDATE orders SET more = 'm' WHERE id = 1; DELETE FROM orders WHERE id > 1",
+    )
+    await follows(world, 'orders')
+    await world.query('ALTER TABLE orders RENAME amount TO total; UPDATE orders SET total = 5')
+    const told = (part: string) => () => world.statuses.some(({ reason }) => reason?.includes(part) ?? false)
+    await world.until('the rename is told', told('RENAME amount TO total IN orders'))
+    const amount = world.replicas.tables.get('orders')?.columns.find(({ name }) => name === 'amount')
+    assert.ok(amount)
+    amount.name = 'total'
+    for (const row of world.replicas.tables.get('orders')?.rows ?? []) row.total = row.amount ?? null
+    for (const row of world.replicas.tables.get('orders')?.rows ?? []) delete row.amount
+    await world.until('it goes on', () => world.replicas.shown('orders')[0]?.total === '5')
+    await world.query('ALTER TABLE orders ALTER total TYPE bigint; UPDATE orders SET total = 6')
+    await world.until('the type is told', told('MODIFY total Nullable(Int64)'))
+  })
+
+  it('loads a table that is added, forgets one that is removed, and the others go on', async (t) => {
+    const world = await worldWith(
+      t,
+      `${orders}; CREATE TABLE items (id int PRIMARY KEY, n int); INSERT INTO items VALUES (1, 1)`,
+      [tableMapping('orders')],
+    )
+    world.start()
+    await follows(world, 'orders')
+    world.source = { ...world.source, tableMappings: [tableMapping('orders'), tableMapping('items')] }
+    world.start()
+    await follows(world, 'items')
+    await world.query('INSERT INTO items VALUES (2, 2); UPDATE orders SET amount = 4 WHERE id = 4')
+    await follows(world, 'items')
+    await follows(world, 'orders')
+    world.source = { ...world.source, tableMappings: [tableMapping('orders')] }
+    world.start()
+    await world.until('it is forgotten', () => world.tables.tables.size === 1)
+    await world.query(
+      'DELETE FROM items WHERE id = 1; INSERT INTO items VALUES (3, 3); UPDATE orders SET amount = 5 WHERE id = 5',
+    )
+    await follows(world, 'orders')
+    assert.equal(world.replicas.shown('items').length, 2)
+    // What is in the table of the engine is not what the source has any more.
+    world.source = { ...world.source, tableMappings: [tableMapping('orders'), tableMapping('items')] }
+    world.start()
+    await follows(world, 'items')
+    assert.deepEqual([...world.replicas.tables.keys()].toSorted(), ['items', 'orders'])
+  })
+
+  it('loads everything beside what is there, and puts it in its place, when it is asked to', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.start()
+    await follows(world, 'orders')
+    const table = world.replicas.tables.get('orders')
+    table?.rows.splice(0, 1000)
+    world.tables.reloadRequestedAt = '2026-11-15T10:00:00.000Z'
+    world.start()
+    await world.query('UPDATE orders SET amount = 12 WHERE id = 12')
+    await world.until('it is another table', () => world.replicas.tables.get('orders') !== table)
+    await follows(world, 'orders')
+    await world.query('UPDATE orders SET amount = 13 WHERE id = 13')
+    await follows(world, 'orders')
+    assert.deepEqual([...world.replicas.tables.keys()], ['orders'])
+    const again = world.replicas.tables.get('orders')
+    world.start()
+    await world.query('UPDATE orders SET amount = 14 WHERE id = 14')
+    await follows(world, 'orders')
+    assert.equal(world.replicas.tables.get('orders'), again)
+  })
+
+  it('loads everything again by itself when its slot is gone', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const running = world.start()
+    await follows(world, 'orders')
+    running.worker.stop()
+    await running.ended
+    await world.until('the slot can be dropped', async () => {
+      const slot = replicationName(world.pipe.id)
+      return world.query(`SELECT pg_drop_replication_slot('${slot}')`).then(
+        () => true,
+        () => false,
+      )
+    })
+    await world.query('DELETE FROM orders WHERE id > 3000; UPDATE orders SET amount = 1 WHERE id < 20')
+    world.start()
+    await follows(world, 'orders')
+  })
+
+  it('refuses to mix its rows with those of somebody else', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.replicas.tables.set('orders', {
+      columns: [{ name: 'id', type: 'Int32' }],
+      engine: 'MergeTree',
+      sortingKey: ['id'],
+      rows: [{ id: '1' }],
+      tokens: new Set(),
+    })
+    world.pipe = { ...world.pipe, state: 'Provisioning' }
+    const end = await world.start().ended
+    assert.ok(end.end === 'failed' && end.reason.includes('rows that are not of a postgres pipe'), JSON.stringify(end))
+  })
+
+  it('loads once and completes, range by range of the key, when nothing is to be followed', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')], { replicationMode: 'snapshot' })
+    let inserts = 0
+    world.replicas.onInsert = async (when) => {
+      if (when !== 'after' || ++inserts !== 2) return
+      // Rows move to other places, which must lose none of them.
+      void world.start()
+      await world.query('UPDATE orders SET note = note WHERE id > 1000')
+      await world.query('VACUUM orders')
+      await world.query('UPDATE orders SET note = note WHERE id > 2000')
+    }
+    world.start()
+    await world.until('somebody else has begun', () => inserts >= 2)
+    await world.until('it is loaded', () =>
+      [...world.tables.tables.values()].every(({ phase }) => phase === 'following'),
+    )
+    await follows(world, 'orders')
+    assert.deepEqual(
+      await world.query('SELECT slot_name FROM pg_replication_slots WHERE database = current_database()'),
+      [],
+    )
+  })
+})

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { tableMapping } from '../../../test/runner-world/replication-world.ts'
+import type { TableMapping } from '../../pipes/table-mappings.ts'
+import { mappingDigest, planTables, type TablePlanParts } from './table-plan.ts'
+import type { StoredTable } from './table-store.ts'
+
+describe('the plan of the tables of a pipe', () => {
+  const orders = tableMapping('orders')
+  let ids = 0
+  const plan = (mappings: TableMapping[], stored: StoredTable[], more: Partial<TablePlanParts> = {}) =>
+    planTables({ mappings, stored, mode: 'cdc', reloadRequestedAt: null, newId: () => `load-${++ids}`, ...more })
+  const first = (mapping: TableMapping, more: Partial<StoredTable> = {}): StoredTable => {
+    const [filled] = plan([mapping], []).filled
+    assert.ok(filled)
+    return { ...filled.stored, phase: 'following', ...more }
+  }
+  /** `new orders`, `kept orders_penstock_resync`, `removed items` */
+  const told = ({ filled, removed }: ReturnType<typeof planTables>): string[] => [
+    ...filled.map(
+      ({ stored, isNew, like }) => `${isNew ? 'new' : 'kept'} ${stored.targetTable}${like ? ' alike' : ''}`,
+    ),
+    ...removed.map(({ targetTable }) => `removed ${targetTable}`),
+  ]
+
+  it('loads what was never filled, unless only changes are wanted', () => {
+    assert.deepEqual(told(plan([orders], [])), ['new orders'])
+    assert.equal(plan([orders], []).filled[0]?.stored.phase, 'snapshot')
+    assert.equal(plan([orders], [], { mode: 'cdc_only' }).filled[0]?.stored.phase, 'following')
+  })
+
+  it('keeps what is filled, and forgets what is not mapped any more', () => {
+    const items = first(tableMapping('items'))
+    assert.deepEqual(told(plan([orders], [first(orders), items])), ['kept orders', 'removed items'])
+  })
+
+  it('loads a mapping that was replaced beside the table that is there, which is filled no more', () => {
+    const replaced = { ...orders, excludedColumns: ['note'] }
+    const [shadow] = plan([replaced], [first(orders)]).filled
+    assert.deepEqual(told(plan([replaced], [first(orders)])), ['new orders_penstock_resync'])
+    assert.equal(shadow?.stored.replaces, 'orders')
+    assert.deepEqual(told(plan([replaced], [first(orders), shadow!.stored])), ['kept orders_penstock_resync'])
+    const again = { ...orders, excludedColumns: ['note', 'amount'] }
+    assert.deepEqual(told(plan([again], [first(orders), shadow!.stored])), [
+      'new orders_penstock_resync',
+      'removed orders_penstock_resync',
+    ])
+  })
+
+  it('goes on with a shadow that is alone', () => {
+    const shadow = first(orders, { targetTable: 'orders_penstock_resync', replaces: 'orders', phase: 'snapshot' })
+    assert.deepEqual(told(plan([orders], [shadow])), ['kept orders_penstock_resync'])
+    assert.deepEqual(told(plan([tableMapping('items')], [shadow])), ['new items', 'removed orders_penstock_resync'])
+  })
+
+  it('loads everything again once for each request, and goes on filling what is there', () => {
+    const requested = { reloadRequestedAt: '2026-11-15T10:00:00.000Z' }
+    const present = first(orders)
+    const planned = plan([orders], [present], requested)
+    assert.deepEqual(told(planned), ['kept orders', 'new orders_penstock_resync alike'])
+    const shadow = planned.filled[1]!.stored
+    assert.deepEqual(told(plan([orders], [present, shadow], requested)), ['kept orders', 'kept orders_penstock_resync'])
+    const swapped: StoredTable = { ...shadow, targetTable: 'orders', replaces: null, phase: 'following' }
+    assert.deepEqual(told(plan([orders], [swapped], requested)), ['kept orders'])
+    // What is still being loaded need not be loaded twice.
+    assert.deepEqual(told(plan([orders], [{ ...present, phase: 'snapshot' }], requested)), ['kept orders'])
+  })
+
+  it('has nothing to load again when only changes are wanted', () => {
+    const requested = { reloadRequestedAt: '2026-11-15T10:00:00.000Z', mode: 'cdc_only' as const }
+    const { filled, removed } = plan([{ ...orders, excludedColumns: ['note'] }], [first(orders)], requested)
+    assert.deepEqual(told({ filled, removed }), ['kept orders'])
+    assert.deepEqual(told(plan([orders], [first(orders)], requested)), ['kept orders'])
+    assert.equal(filled[0]?.stored.mappingDigest, mappingDigest({ ...orders, excludedColumns: ['note'] }))
+  })
+})

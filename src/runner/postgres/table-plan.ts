@@ -1,0 +1,105 @@
+// Which tables a postgres pipe fills, from what its mappings say and what it has filled so far. A table that is to be loaded again
+// is loaded beside the one that is there, which stays as it is until the new one takes its place.
+import { hash } from 'node:crypto'
+import type { TableMapping } from '../../pipes/table-mappings.ts'
+import { shadowName } from './names.ts'
+import type { StoredTable } from './table-store.ts'
+
+export interface TablePlan {
+  /** Filled by these mappings. */
+  filled: {
+    mapping: TableMapping
+    stored: StoredTable
+    isNew: boolean
+    /** Of a new shadow: whether it looks like the table whose place it takes. */
+    like: boolean
+  }[]
+  /** Not filled any more; the table of the engine stays, unless it is a shadow. */
+  removed: StoredTable[]
+}
+
+export interface TablePlanParts {
+  mappings: TableMapping[]
+  stored: StoredTable[]
+  mode: 'cdc' | 'snapshot' | 'cdc_only'
+  /** When everything was last asked to be loaded again. */
+  reloadRequestedAt: string | null
+  newId(): string
+}
+
+export function planTables({ mappings, stored, mode, reloadRequestedAt, newId }: TablePlanParts): TablePlan {
+  const filled: TablePlan['filled'] = []
+  const kept = new Set<StoredTable>()
+  const keep = (mapping: TableMapping, table: StoredTable): void => {
+    kept.add(table)
+    filled.push({ mapping, stored: table, isNew: false, like: false })
+  }
+  const add = (mapping: TableMapping, present?: StoredTable): void => {
+    const stored = newTable(mapping, { mode, loadId: newId(), reloadRequestedAt })
+    const like = present?.mappingDigest === stored.mappingDigest
+    filled.push({ mapping, stored: present ? asShadow(stored) : stored, isNew: true, like })
+  }
+  for (const mapping of mappings) {
+    const isOfMapping = (table: StoredTable): boolean => table.mappingDigest === mappingDigest(mapping)
+    const present = stored.find(({ targetTable, replaces }) => targetTable === mapping.targetTable && replaces === null)
+    const shadow = stored.find(({ replaces }) => replaces === mapping.targetTable)
+    if (!present) {
+      // A shadow is alone when the table whose place it takes was filled by a mapping that is gone.
+      if (shadow && isOfMapping(shadow)) keep(mapping, shadow)
+      else add(mapping)
+      continue
+    }
+    // Also when it is not filled any more: what is in it is there until the new one takes its place.
+    kept.add(present)
+    // Without a load there is nothing to fill beside it.
+    if (mode === 'cdc_only') {
+      keep(mapping, { ...present, mappingDigest: mappingDigest(mapping), reloadRequestedAt })
+      continue
+    }
+    if (isOfMapping(present)) keep(mapping, present)
+    const isToBeLoaded = !isOfMapping(present) || isOutdated(present, reloadRequestedAt)
+    if (shadow && isOfMapping(shadow)) keep(mapping, shadow)
+    else if (isToBeLoaded) add(mapping, present)
+  }
+  return { filled, removed: stored.filter((table) => !kept.has(table)) }
+}
+
+/** What is still being loaded need not be loaded twice. */
+function isOutdated(present: StoredTable, reloadRequestedAt: string | null): boolean {
+  return present.phase === 'following' && present.reloadRequestedAt !== reloadRequestedAt
+}
+
+export function mappingDigest(mapping: TableMapping): string {
+  return hash('sha256', JSON.stringify(Object.entries(mapping).toSorted()), 'hex').slice(0, 32)
+}
+
+function newTable(
+  mapping: TableMapping,
+  { mode, loadId, reloadRequestedAt }: Pick<TablePlanParts, 'mode' | 'reloadRequestedAt'> & { loadId: string },
+): StoredTable {
+  const { targetTable, sourceSchemaName, sourceTable } = mapping
+  return {
+    targetTable,
+    sourceSchemaName,
+    sourceTable,
+    replaces: null,
+    mappingDigest: mappingDigest(mapping),
+    loadId,
+    reloadRequestedAt,
+    beginLsn: null,
+    phase: mode === 'cdc_only' ? 'following' : 'snapshot',
+    columns: [],
+    truncatedVersion: null,
+    rowsEstimated: null,
+    rowsLoaded: 0,
+    rangeCount: null,
+    rangesDone: 0,
+    loadStartedAt: null,
+    loadEndedAt: null,
+  }
+}
+
+/** Filled beside the table that it is meant for, whose place it takes when it is loaded. */
+export function asShadow(table: StoredTable): StoredTable {
+  return { ...table, targetTable: shadowName(table.targetTable), replaces: table.targetTable }
+}

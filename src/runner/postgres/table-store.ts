@@ -1,0 +1,61 @@
+// What the worker of a postgres pipe keeps of its tables: how each is filled and how far its load has come.
+import type { FigureChanges } from '../worker.ts'
+
+export interface TableRange {
+  number: number
+  /** What the loader needs to read it again; opaque to the store. */
+  range: string
+}
+
+export interface StoredTable {
+  /** Where the rows go: the target of the mapping, or the shadow that is to take its place. Unique in the pipe. */
+  targetTable: string
+  sourceSchemaName: string
+  sourceTable: string
+  /** Of a shadow: the table whose place it takes. */
+  replaces: string | null
+  /** Says which mapping it was made by; another one needs another load. */
+  mappingDigest: string
+  /** In the tokens of its inserts: every load has its own. */
+  loadId: string
+  /** The request to load everything again that it was made for: with another one it is loaded anew. */
+  reloadRequestedAt: string | null
+  /** Changes committed before it are in the load; null until that is known. Text as PostgreSQL writes it. */
+  beginLsn: string | null
+  phase: 'snapshot' | 'following' | 'swapping'
+  /** Of the source, as of the last change of its shape. */
+  columns: { name: string; number: number; type: string }[]
+  /** Rows with a smaller version were truncated at the source; decimal text. */
+  truncatedVersion: string | null
+  rowsEstimated: number | null
+  rowsLoaded: number
+  /** Null until the load is planned. */
+  rangeCount: number | null
+  rangesDone: number
+  loadStartedAt: string | null
+  loadEndedAt: string | null
+}
+
+/** Everything that writes rejects with PlaceLost when another has the place of the worker. */
+export interface TableStore {
+  listTables(): Promise<StoredTable[]>
+  /** When everything was last asked to be loaded again. */
+  findReloadRequest(): Promise<string | null>
+  /** Everything is to be loaded again. */
+  requestReload(): Promise<void>
+  /**
+   * Adds it or replaces what was kept of it; the ranges stay. So does, with the same `loadId`, what `planLoad` and `finishRange`
+   * have counted: whoever changes the shape of a table meanwhile need not know it.
+   */
+  saveTable(table: StoredTable): Promise<void>
+  /** With its ranges. */
+  removeTable(targetTable: string): Promise<void>
+  /** In place of the ranges that there are; counts begin anew, and so does the time of the load. The table must be there. */
+  planLoad(targetTable: string, plan: { ranges: TableRange[]; rowsEstimated: number | null }): Promise<void>
+  /** Those that are not done, in order. */
+  listRanges(targetTable: string): Promise<TableRange[]>
+  /** The engine has it: counts rows, and figures as `finish` of WorkerStore does. */
+  finishRange(targetTable: string, change: { number: number; rows: number; figures: FigureChanges }): Promise<void>
+  /** In one transaction: the shadow is now the table of the mapping, and what was kept of the one before is gone. */
+  finishSwap(shadowTable: string): Promise<void>
+}

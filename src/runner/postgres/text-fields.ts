@@ -1,0 +1,32 @@
+// Fields of TabSeparated as the COPY of PostgreSQL writes them. The engine reads them, too.
+import type { Buffer } from 'node:buffer'
+import type { FieldOutput } from './field-output.ts'
+
+export const tab = 0x09
+export const newline = 0x0a
+const backslash = 0x5c
+const letterN = 0x4e
+
+/** The field that stands for NULL. */
+export const nullText = '\\N'
+
+export function isNullField(bytes: Buffer, start: number, end: number): boolean {
+  return end - start === 2 && bytes[start] === backslash && bytes[start + 1] === letterN
+}
+
+/** By what stands after a backslash: the byte that is meant; of all others it is the one that stands there. */
+const meant = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+for (const [letter, byte] of Object.entries({ b: 0x08, t: tab, n: newline, v: 0x0b, f: 0x0c, r: 0x0d })) {
+  meant[letter.charCodeAt(0)] = byte
+}
+
+/** What a field stands for; written over what `out` had. */
+export function unescapeField(bytes: Buffer, start: number, end: number, out: FieldOutput): Buffer {
+  out.backTo(0)
+  for (let at = start; at < end; at++) {
+    const isEscaped = bytes[at] === backslash && at + 1 < end
+    if (isEscaped) at += 1
+    out.byte(isEscaped ? meant[bytes[at]!]! : bytes[at]!)
+  }
+  return out.written()
+}

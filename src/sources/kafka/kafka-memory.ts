@@ -1,0 +1,94 @@
+// Memory for the large answers of a broker, which is used again when nobody holds it any more: what is thrown away by megabytes has
+// the engine of this process search all of its memory, again and again. Whoever does not release what it holds leaves it to that
+// search, and nothing is lost; whoever releases it must never look at it again.
+
+export interface HeldMemory {
+  /** There is one more who looks at it. */
+  hold(): void
+  release(): void
+}
+
+/** By what a view lies in. */
+const held = new WeakMap<ArrayBufferLike, HeldMemory>()
+
+/** Undefined for what is not used again. */
+export function memoryOf(bytes: Buffer): HeldMemory | undefined {
+  return held.get(bytes.buffer)
+}
+
+export interface AnswerMemory {
+  /** Held once, by whoever asks. */
+  take(sizeBytes: number): Buffer
+  /** Gives up some of what waits to be used again: nothing large has come. */
+  shrink(): void
+}
+
+/** Answers of about the same size fit into the same memory. */
+const stepBytes = 1024 * 1024
+/** As much as a delivery can have held. */
+const mostFreeBytes = 64 * 1024 * 1024
+
+export function makeAnswerMemory(): AnswerMemory {
+  const free: Buffer[] = []
+  let freeBytes = 0
+
+  const takeFree = (index: number): Buffer | undefined => {
+    const [taken] = index === -1 ? [] : free.splice(index, 1)
+    freeBytes -= taken?.length ?? 0
+    return taken
+  }
+
+  const lend = (buffer: Buffer): HeldMemory => {
+    let holders = 1
+    return {
+      hold() {
+        holders++
+      },
+      release() {
+        holders--
+        if (holders !== 0 || freeBytes + buffer.length > mostFreeBytes) return
+        free.push(buffer)
+        freeBytes += buffer.length
+      },
+    }
+  }
+
+  return {
+    take(sizeBytes) {
+      const fits = ({ length }: Buffer): boolean => length >= sizeBytes && length <= 2 * sizeBytes + stepBytes
+      const found = takeFree(free.findLastIndex(fits))
+      const buffer = found ?? Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / stepBytes) * stepBytes)
+      held.set(buffer.buffer, lend(buffer))
+      return buffer.subarray(0, sizeBytes)
+    },
+    shrink() {
+      takeFree(free.length - 1)
+    },
+  }
+}
+
+/** Where the records of a list lie, each by its number. */
+export interface PlaceNumbers {
+  readonly room: number
+  readonly heads: Int32Array
+  readonly starts: Int32Array
+  readonly ends: Int32Array
+}
+
+const mostFreeNumbers = 32
+const freeNumbers: PlaceNumbers[] = []
+
+/** Not cleared. `room` is a power of two. */
+export function takeNumbers(room: number): PlaceNumbers {
+  const found = freeNumbers.findIndex((free) => free.room === room)
+  const [free] = found === -1 ? [] : freeNumbers.splice(found, 1)
+  if (free) return free
+  const all = new Int32Array(room * 3)
+  const part = (index: number): Int32Array => all.subarray(index * room, (index + 1) * room)
+  return { room, heads: part(0), starts: part(1), ends: part(2) }
+}
+
+/** Never looked at again by whoever gives them back. */
+export function giveBackNumbers(numbers: PlaceNumbers): void {
+  if (freeNumbers.length < mostFreeNumbers) freeNumbers.push(numbers)
+}

@@ -1,0 +1,92 @@
+// What the worker of a postgres pipe keeps of its tables, in memory; table-store.test.ts holds it to what the databases do.
+import { addFigures, noFigures } from '../../src/runner/figures.ts'
+import type { StoredTable, TableRange, TableStore } from '../../src/runner/postgres/table-store.ts'
+import { type FigureChanges, PlaceLost } from '../../src/runner/worker.ts'
+
+export class MemoryTables {
+  readonly tables = new Map<string, StoredTable>()
+  /** Those that are not done, by their table. */
+  readonly ranges = new Map<string, TableRange[]>()
+  figures: FigureChanges = noFigures
+  reloadRequestedAt: string | null = null
+  #epoch = 0
+
+  of({ epoch }: { epoch: number }): TableStore {
+    this.#epoch = epoch
+    const check = (): void => {
+      if (this.#epoch !== epoch) throw new PlaceLost()
+    }
+    return {
+      listTables: async () =>
+        structuredClone(
+          [...this.tables.values()].toSorted((one, other) => (one.targetTable < other.targetTable ? -1 : 1)),
+        ),
+      findReloadRequest: async () => this.reloadRequestedAt,
+      requestReload: async () => {
+        check()
+        this.reloadRequestedAt = new Date().toISOString()
+      },
+      saveTable: async (table) => {
+        check()
+        this.#save(table)
+      },
+      removeTable: async (targetTable) => {
+        check()
+        this.#remove(targetTable)
+      },
+      planLoad: async (targetTable, { ranges, rowsEstimated }) => {
+        check()
+        const counts = { rowsEstimated, rowsLoaded: 0, rangeCount: ranges.length, rangesDone: 0 }
+        const times = { loadStartedAt: new Date().toISOString(), loadEndedAt: null }
+        Object.assign(this.#load(targetTable), counts, times)
+        this.ranges.set(targetTable, structuredClone(ranges))
+      },
+      listRanges: async (targetTable) =>
+        structuredClone(this.#rangesOf(targetTable).toSorted((one, other) => one.number - other.number)),
+      finishRange: async (targetTable, { number, rows, figures }) => {
+        check()
+        const left = this.#rangesOf(targetTable).filter((range) => range.number !== number)
+        if (left.length === this.#rangesOf(targetTable).length) return
+        this.ranges.set(targetTable, left)
+        const table = this.#load(targetTable)
+        table.rowsLoaded += rows
+        table.rangesDone++
+        this.figures = addFigures(this.figures, figures)
+      },
+      finishSwap: async (shadowTable) => {
+        check()
+        const shadow = this.tables.get(shadowTable)
+        if (!shadow || shadow.replaces === null) return
+        this.#remove(shadowTable)
+        this.#remove(shadow.replaces)
+        const swapped = { ...shadow, targetTable: shadow.replaces, replaces: null, phase: 'following' as const }
+        this.tables.set(swapped.targetTable, swapped)
+      },
+    }
+  }
+
+  #save(table: StoredTable): void {
+    const before = this.tables.get(table.targetTable)
+    const kept: Partial<StoredTable> = {}
+    if (before?.loadId === table.loadId) {
+      const { rowsEstimated, rowsLoaded, rangeCount, rangesDone, loadStartedAt } = before
+      Object.assign(kept, { rowsEstimated, rowsLoaded, rangeCount, rangesDone, loadStartedAt })
+    }
+    this.tables.set(table.targetTable, structuredClone({ ...table, ...kept }))
+  }
+
+  #remove(targetTable: string): void {
+    this.tables.delete(targetTable)
+    this.ranges.delete(targetTable)
+  }
+
+  #load(targetTable: string): StoredTable {
+    const table = this.tables.get(targetTable)
+    if (!table) throw new Error('the table is not kept')
+    return table
+  }
+
+  #rangesOf(targetTable: string): TableRange[] {
+    return this.ranges.get(targetTable) ?? []
+  }
+}
