@@ -1,5 +1,5 @@
 // Reads what the profiler of Node has written: the self time of functions, thread by thread.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 interface ProfileFile {
@@ -25,9 +25,13 @@ export function profileFlags(folder: string, intervalMicros: number): string[] {
   return ['--cpu-prof', `--cpu-prof-interval=${intervalMicros}`, `--cpu-prof-dir=${folder}`]
 }
 
-export function readProfiles(folder: string): ThreadProfile[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.cpuprofile'))
-  return files.map((file) => threadProfile(JSON.parse(readFileSync(join(folder, file), 'utf8'))))
+/** Each is given once: what is profiled next writes into the same folder. */
+export function takeProfiles(folder: string): ThreadProfile[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'))
+  const files = names.map((name) => join(folder, name))
+  const profiles = files.map((file) => threadProfile(JSON.parse(readFileSync(file, 'utf8'))))
+  for (const file of files) rmSync(file)
+  return profiles
 }
 
 /** The longest first. */

@@ -35,8 +35,8 @@ const { values: options } = parseArgs({
     profile: { type: 'boolean', default: false },
   },
 })
-const rowsOf = ({ usualRows }: Case): number =>
-  wholeNumber('--rows', options.rows, { otherwise: usualRows / 1_000, most: 99_999 }) * 1_000
+const thousands = wholeNumber('--rows', options.rows, { otherwise: 0, most: 99_999 })
+const rowsOf = ({ usualRows }: Case): number => (thousands > 0 ? thousands * 1_000 : usualRows)
 const rounds = wholeNumber('--rounds', options.rounds, { otherwise: 3, most: 999 })
 const memoryRows = options.long ? 50_000_000 : 5_000_000
 const selected = cases.filter(({ name }) => name.startsWith(options.only))

@@ -1,6 +1,6 @@
 // Where the CPU time of PATCH member at 32 connections goes: the functions with the most self time, by thread.
 import type { Contenders } from './contenders.ts'
-import { longest, profileFlags, readProfiles, type ThreadProfile } from './cpu-profile.ts'
+import { longest, profileFlags, type ThreadProfile, takeProfiles } from './cpu-profile.ts'
 import { measure, operations } from './load.ts'
 
 const shown = 15
@@ -15,7 +15,7 @@ export async function profile(contenders: Contenders, folder: string, seconds: n
   const { perSecond } = await measure(penstock, operations['patch-member']!, { connections: 32, seconds }, folder)
   const requests = perSecond * seconds
   await contenders.endAll()
-  const parts = readProfiles(folder).map((thread) => summary(thread, requests))
+  const parts = takeProfiles(folder).map((thread) => summary(thread, requests))
   const title = `PATCH member, 32 connections, under the profiler: ${Math.round(requests / seconds)} requests/s`
   return [title, ...parts].join('\n\n')
 }

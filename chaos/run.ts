@@ -1,6 +1,6 @@
-// npm run chaos -- [--only R18,R19,updates] [--minutes 10] [--seed 1] [--kills 300] [--engines old,modern]
-// Long runs of what test/real/pipes.test.ts does shortly. Prints a line of a Markdown table for each id; what failed leaves a folder
-// behind with its history, its log and its database.
+// npm run chaos -- [--only R18,R18-postgres] [--minutes 10] [--seed 1] [--kills 300] [--engines old,modern]
+// Long runs of what pipes.test.ts and pipes-postgres.test.ts in test/real do shortly. Prints a line of a Markdown table for each id;
+// what failed leaves a folder behind with its history, its log and its database.
 import { parseArgs } from 'node:util'
 import { drills } from './drills.ts'
 import { isExact } from './in-world.ts'

@@ -764,13 +764,15 @@ export const mutants: Mutant[] = [
     file: 'src/engine/compressed.ts',
     find: `export const contentEncoding = 'gzip'
 
-function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Readable {
-  if (packing === 'stored') return Readable.from(storeInGzip(plain), { objectMode: false })`,
+function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): PackedBody {
+  return packing === 'stored' ? storeInGzip(plain) : makeSmaller(plain)
+}`,
     replace: `export const contentEncoding = 'identity'
 
-function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Readable {
-  void storeInGzip
-  if (packing === 'stored') return asStream(plain)`,
+async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): PackedBody {
+  void [storeInGzip, makeSmaller, packing]
+  for await (const chunk of plain) yield [chunk]
+}`,
     tests: ['src/engine/client.test.ts'],
   },
   {

@@ -1,5 +1,5 @@
 // Where the CPU time of Penstock goes while it moves rows: the functions with the most self time in its main thread.
-import { longest, profileFlags, readProfiles } from '../cpu-profile.ts'
+import { longest, profileFlags, takeProfiles } from '../cpu-profile.ts'
 
 const shown = 30
 
@@ -9,7 +9,7 @@ export function pipeProfileFlags(folder: string): string[] {
 
 export function profileText(folder: string, rows: number): string {
   // The other threads write to the database, or hash passwords.
-  const [busiest] = readProfiles(folder).toSorted((one, other) => other.busyMicros - one.busyMicros)
+  const [busiest] = takeProfiles(folder).toSorted((one, other) => other.busyMicros - one.busyMicros)
   if (!busiest) return 'nothing was profiled'
   const perMillion = (micros: number): string => ((micros * 1_000) / rows).toFixed(0).padStart(7)
   return [

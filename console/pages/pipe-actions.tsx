@@ -100,7 +100,8 @@ export function PipeActions({ organizationId, pipe }: { organizationId: string; 
         call={(api) => api.deletePipe(params)}
         onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId }, ignoreBlocker: true })}
       >
-        The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.
+        The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.{' '}
+        {pipe.source.postgres && 'The replication slot and the publication that it made are removed from PostgreSQL. '}
         This cannot be undone.
       </Confirm>
     </Group>

@@ -264,7 +264,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}' }, params, body, options)
   }
 
-  /** Delete data pipe (beta). Deletes the pipe and its secrets, whatever it is doing. The tables that it filled stay, with all they have. */
+  /** Delete data pipe (beta). Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, which is tried for 7 days. */
   deletePipe(params: DeletePipeParams, options?: VersionedWriteOptions): Promise<Answer<null>> {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}' }, params, undefined, options)
   }
@@ -298,7 +298,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/metrics' }, params, undefined, options)
   }
 
-  /** List refused rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there. Takes at most 10 seconds. */
+  /** List refused rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its tables. Takes at most 10 seconds. */
   listPipeErrors(params: ListPipeErrorsParams, options?: CallOptions): Promise<Answer<PipeBadRow[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors' }, params, undefined, options)
   }
@@ -317,7 +317,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery' }, params, body, options)
   }
 
-  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, what each pipe has moved, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
+  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, what each pipe has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
   getOrganizationPrometheus(params: GetOrganizationPrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/prometheus', text: true }, params, undefined, options)
   }

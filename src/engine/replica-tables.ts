@@ -20,8 +20,8 @@ export interface TypeAbilities {
 }
 
 export interface Tombstones {
-  /** All but those of the version and of deletion. */
-  columns: string[]
+  /** By which rows are told apart; the others get their defaults. */
+  keyColumns: string[]
   versionColumn: string
   deletedColumn: string
   /** Rows that are older are deleted at this version. */
@@ -119,11 +119,11 @@ export async function openReplicaTables(
 /** The table is read as a whole. */
 const buryTimeoutMs = 3_600_000
 
-function buryText(place: TablePlace, { columns, versionColumn, deletedColumn, version }: Tombstones): string {
+function buryText(place: TablePlace, { keyColumns, versionColumn, deletedColumn, version }: Tombstones): string {
   const [name, versionName, deletedName] = [fullName(place), quoteName(versionColumn), quoteName(deletedColumn)]
   return (
-    `INSERT INTO ${name} (${listOf([...columns, versionColumn, deletedColumn])}) ` +
-    `SELECT ${listOf(columns)}, toUInt64(${quoteText(String(version))}), toUInt8(1) FROM ${name} FINAL ` +
+    `INSERT INTO ${name} (${listOf([...keyColumns, versionColumn, deletedColumn])}) ` +
+    `SELECT ${listOf(keyColumns)}, toUInt64(${quoteText(String(version))}), toUInt8(1) FROM ${name} FINAL ` +
     `WHERE ${deletedName} = 0 AND ${versionName} < toUInt64(${quoteText(String(version))})`
   )
 }

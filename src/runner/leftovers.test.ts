@@ -11,6 +11,7 @@ import { type LeftoversParts, makeLeftoverChore } from './leftovers.ts'
 interface LeftoverRow {
   pipe_id: string
   source: string
+  secrets: string
   next_try_at: string
   since: string
   tries: number
@@ -72,6 +73,8 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
       hasPublication: true,
     })
     assert.equal(row!.next_try_at, row!.since)
+    assert.doesNotMatch(JSON.stringify(row), /hush/)
+    assert.notEqual(row!.secrets, null)
     let seen: Leftover | undefined
     const { chore } = makeChore(async (leftover) => {
       if (leftover.pipeId === id) seen = leftover

@@ -48,7 +48,7 @@ onBothDatabases('the runner', (app) => {
     await app().query('DELETE FROM runners')
   })
 
-  type More = Partial<Pick<RunnerParts, 'database' | 'times' | 'replay' | 'isAlone'>>
+  type More = Partial<Pick<RunnerParts, 'database' | 'times' | 'replay' | 'isAlone' | 'chores'>>
   function startRunner(workers: FakeWorkers, more: More = {}) {
     const runner = new Runner({
       database: app().app.database,
@@ -161,14 +161,47 @@ onBothDatabases('the runner', (app) => {
       await until(() => workers.running(pipeId).length === 0, 'no worker runs')
     })
 
-    it('pauses a postgres pipe, and says that this version does not run it', async () => {
-      startRunner(makeFakeWorkers())
-      const { is, reason, command } = await makePipe(leastPipes.postgres)
-      await is('Failed')
-      assert.match((await reason())!, /does not run postgres pipes yet/)
+    it('has a postgres pipe go on where it was, after it was paused and after it has failed', async () => {
+      const workers = makeFakeWorkers()
+      startRunner(workers)
+      const { pipeId, organizationId, is, reason, command } = await makePipe(leastPipes.postgres)
+      await is('Running')
+      const { reader, write } = app().app.database
+      const kept = async (position?: string) => {
+        const { epoch } = workers.running(pipeId)[0]!.order.place
+        const store = makeWorkerStore({ reader, write }, { organizationId, pipeId, slot: 0, epoch })
+        if (position !== undefined) await store.setPositions([{ partition: 'wal', position }])
+        return (await store.listPositions()).map((one) => one.position)
+      }
+      await kept('0/1A')
       await command('stop')
       await is('Paused')
-      assert.equal(await reason(), null)
+      assert.deepEqual(workers.running(pipeId), [])
+      await command('start')
+      await is('Running')
+      assert.deepEqual(await kept(), ['0/1A'])
+      await kept('0/2B')
+      workers.running(pipeId)[0]!.end({ end: 'failed', reason: 'the slot is gone' })
+      await is('Failed')
+      assert.equal(await reason(), 'the slot is gone')
+      await command('start')
+      await is('Running')
+      assert.deepEqual([await kept(), await reason()], [['0/2B'], null])
+    })
+
+    it('gives its chores to do to the first of several runners, and ends them with itself', async () => {
+      const did: { runner: string; what: string }[] = []
+      const choreOf = (runner: string) => ({
+        consider: ({ isFirst }: { isFirst: boolean }) => void did.push({ runner, what: isFirst ? 'first' : 'other' }),
+        close: async () => void did.push({ runner, what: 'closed' }),
+      })
+      const runners = ['a', 'b'].map((name) => startRunner(makeFakeWorkers(), { chores: [choreOf(name)] }))
+      const last = (name: string) => did.findLast(({ runner }) => runner === name)?.what
+      await until(() => [last('a'), last('b')].toSorted().join() === 'first,other', 'one is the first')
+      const [first, other] = last('a') === 'first' ? ['a', 'b'] : ['b', 'a']
+      await runners[first === 'a' ? 0 : 1]!.stop()
+      assert.equal(last(first!), 'closed')
+      await until(() => last(other!) === 'first', 'the other one is the first now')
     })
 
     it('says that a service without an endpoint takes no data', async () => {

@@ -57,6 +57,12 @@ describe('turns', () => {
     await waiting
   })
 
+  it('one that does several things at once has a turn for each of them', async () => {
+    const turn = makeTurns().join(125)
+    const all = Promise.all(['one', 'two', 'three', 'four'].map((name) => turn.build(async () => name)))
+    assert.deepEqual(await Promise.race([all, wait(2_000, 'late', { ref: false })]), ['one', 'two', 'three', 'four'])
+  })
+
   it('one that fails gives its turn to the next', async () => {
     const turns = makeTurns()
     const failing = turns.join(125).build(() => Promise.reject(new Error('no')))

@@ -21,9 +21,8 @@ interface Member {
   /** What it has had, by its weight: whoever has had least is next. */
   usedMs: number
   endedAtMs: number
-  /** Lets it begin. */
-  begin: (() => void) | undefined
-  waitsSinceMs: number
+  /** What it wants to build, the oldest first: a worker may do several things at once. */
+  waiting: { begin(): void; sinceMs: number }[]
 }
 
 /** The one of this process. */
@@ -38,11 +37,11 @@ export function makeTurns(now: () => number = () => performance.now()): Turns {
 
   const takeNext = (): void => {
     if (building) return
-    const waiting = [...members].filter(({ begin }) => begin)
-    const next = leastOf(waiting)
-    if (!next?.begin) return
-    const rivals = [...members].filter((member) => !member.begin && isNear(member) && member.usedMs < next.usedMs)
-    if (rivals.length > 0 && now() - next.waitsSinceMs < longestIdleMs) {
+    const next = leastOf([...members].filter(isWaiting))
+    const [first] = next?.waiting ?? []
+    if (!next || !first) return
+    const rivals = [...members].filter((member) => !isWaiting(member) && isNear(member) && member.usedMs < next.usedMs)
+    if (rivals.length > 0 && now() - first.sinceMs < longestIdleMs) {
       clearTimeout(timer)
       timer = setTimeout(takeNext, longestIdleMs)
       return
@@ -50,20 +49,19 @@ export function makeTurns(now: () => number = () => performance.now()): Turns {
     clearTimeout(timer)
     timer = undefined
     building = next
-    next.begin()
-    next.begin = undefined
+    next.waiting.shift()
+    first.begin()
   }
 
   const turnOf = (member: Member): Promise<void> => {
     const others = [...members].filter(
-      (other) => other !== member && (other === building || other.begin || isNear(other)),
+      (other) => other !== member && (other === building || isWaiting(other) || isNear(other)),
     )
     // Who comes after a pause has not saved up turns.
     if (!isNear(member)) member.usedMs = Math.max(member.usedMs, leastOf(others)?.usedMs ?? 0)
     members.add(member)
     const { promise, resolve } = Promise.withResolvers<void>()
-    member.begin = resolve
-    member.waitsSinceMs = now()
+    member.waiting.push({ begin: resolve, sinceMs: now() })
     takeNext()
     return promise
   }
@@ -92,7 +90,7 @@ export function makeTurns(now: () => number = () => performance.now()): Turns {
   return {
     join(weight) {
       const never = Number.NEGATIVE_INFINITY
-      const member: Member = { weight, usedMs: 0, endedAtMs: never, begin: undefined, waitsSinceMs: 0 }
+      const member: Member = { weight, usedMs: 0, endedAtMs: never, waiting: [] }
       return {
         build: (work) => build(member, work),
         leave() {
@@ -102,6 +100,10 @@ export function makeTurns(now: () => number = () => performance.now()): Turns {
       }
     },
   }
+}
+
+function isWaiting({ waiting }: Member): boolean {
+  return waiting.length > 0
 }
 
 function leastOf(members: Member[]): Member | undefined {

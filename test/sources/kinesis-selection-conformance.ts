@@ -6,7 +6,9 @@ import { assertGapless, loopbackEgress, positionsAfter, readAll } from './confor
 import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
 
 const numbersOf = (batches: Batch[]): number[] =>
-  batches.flatMap(({ records = [] }) => [...records].map(({ value }) => JSON.parse(Buffer.from(value).toString()).number))
+  batches.flatMap(({ records = [] }) =>
+    [...records].map(({ value }) => JSON.parse(Buffer.from(value).toString()).number),
+  )
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
 const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
 const positionsBefore = (batches: Batch[]): Positions =>

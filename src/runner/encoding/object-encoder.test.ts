@@ -90,7 +90,9 @@ const keptTexts = (rows: Rows): string[] =>
 
 async function textOf(rows: Rows): Promise<string> {
   const body = rows.body()
-  return String(Symbol.iterator in body ? Buffer.concat(Array.from(body, (chunk) => Buffer.from(chunk))) : await buffer(body))
+  return String(
+    Symbol.iterator in body ? Buffer.concat(Array.from(body, (chunk) => Buffer.from(chunk))) : await buffer(body),
+  )
 }
 
 const spaces = fc.constantFrom('', ' ', '\n', '\r\n', '\n\n  ')

@@ -162,9 +162,7 @@ function valueBytesOf(records: RecordList): number {
 
 function bodyOf(parts: Records): Generator<Uint8Array, void> {
   const { format, records } = parts
-  return format.inPlace && records.places
-    ? bodyInPlace(parts, format.inPlace, records.places)
-    : bodyByRecord(parts)
+  return format.inPlace && records.places ? bodyInPlace(parts, format.inPlace, records.places) : bodyByRecord(parts)
 }
 
 function* bodyInPlace(

@@ -220,7 +220,8 @@ async function openPlanned(
   { mapping, stored: planned, isNew, like }: TablePlan['filled'][number],
 ): Promise<Target> {
   const { database } = parts
-  const isTaken = isNew && planned.replaces === null && (await isOfEarlierLoad(parts, planned.targetTable))
+  const isFirstLoad = isNew && planned.phase === 'snapshot' && planned.replaces === null
+  const isTaken = isFirstLoad && (await isOfEarlierLoad(parts, planned.targetTable))
   // What is there already is not what this load fills: it stays until the load can take its place.
   const stored = isTaken ? asShadow(planned) : planned
   if (isNew && stored.replaces !== null) {
@@ -343,7 +344,9 @@ async function reshape(
 ): Promise<void> {
   const isOther = before !== undefined && !isDeepStrictEqual(typesOf(before), typesOf(relation))
   const concerned = targets.of(relation).filter((target) => isOther || !isAsKnown(target, relation))
-  if (concerned.length === 0) return
+  // Its changes would go nowhere: the source is asked, and says that the mapped table is not there.
+  const isRenamed = before !== undefined && targets.of(before).length > 0 && targets.of(relation).length === 0
+  if (concerned.length === 0 && !isRenamed) return
   const { access, surroundings, tables, gate } = replication
   const described = await access.describe(surroundings, slotName(replication))
   for (const target of concerned) {

@@ -260,9 +260,8 @@ async function buryRows({ engine, tables, signal }: Replication, targets: Target
 
 export async function bury(
   { engine, signal }: Pick<Replication, 'engine' | 'signal'>,
-  { table, columns }: Target,
+  { table, keyColumns }: Target,
   version: bigint,
 ): Promise<void> {
-  const names = columns.map(({ name }) => name)
-  await engine.bury(table, { columns: names, versionColumn, deletedColumn, version }, signal)
+  await engine.bury(table, { keyColumns, versionColumn, deletedColumn, version }, signal)
 }

@@ -49,7 +49,10 @@ export function makeFrames(): Frames {
         lengthUsed += copied
         if (lengthUsed < 4) return
         const answerBytes = length.readInt32BE(0)
-        if (answerBytes < 4 || answerBytes > taker.mostBytes()) return taker.garbled()
+        if (answerBytes < 4 || answerBytes > taker.mostBytes()) {
+          taker.garbled()
+          return
+        }
         answer = taker.allocate(answerBytes)
       }
       const copied = piece.copy(answer, answerUsed, at)
