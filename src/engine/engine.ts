@@ -12,6 +12,8 @@ export interface EngineTable {
   database: string
   table: string
   columns: EngineColumn[]
+  /** The table beside which refused rows are kept, when it is not this one. */
+  errorsFor?: string
   definition?: {
     engine: {
       type: 'MergeTree' | 'ReplacingMergeTree' | 'SummingMergeTree' | 'Null'

@@ -7,7 +7,15 @@ import { openEngineClient } from './client.ts'
 import { type EngineColumn, EngineError, type EngineTable, type Sink } from './engine.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
-import { dropTable, fullName, parseRows, type SinkPlace, type TablePlace } from './side-tables.ts'
+import {
+  dropTable,
+  fenceTable,
+  fullName,
+  parseRows,
+  queryTables,
+  type SinkPlace,
+  type TablePlace,
+} from './side-tables.ts'
 import { openSink } from './sink.ts'
 import { addColumnStatement, listColumnsStatement } from './table-statements.ts'
 
@@ -63,7 +71,7 @@ export async function openReplicaTables(
     )
     const sinks = new Set<Sink>()
     const listColumns = async (table: TablePlace, asking: AbortSignal): Promise<EngineColumn[]> =>
-      parseRows<EngineColumn>(await client.query(listColumnsStatement(table), { signal: asking }))
+      parseRows<EngineColumn>(await queryTables(client, listColumnsStatement(table), asking))
     return {
       abilities: {
         hasBool: types.has('Bool'),
@@ -99,6 +107,7 @@ export async function openReplicaTables(
           await client.query(`RENAME TABLE ${aside}${fullName(shadow)} TO ${fullName(table)}`, { signal: swapping })
         } else if ((await listColumns(table, swapping)).length === 0) throw lostShadow(shadow)
         await dropTable(client, capabilities, old, { signal: swapping })
+        await dropTable(client, capabilities, fenceTable(shadow), { signal: swapping })
       },
       drop: (table, dropping) => dropTable(client, capabilities, table, { signal: dropping }),
       renameStatement: (table, before, now) =>

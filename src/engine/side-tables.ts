@@ -109,7 +109,11 @@ async function listOfPipe(
 const mostQuestions = 10
 
 /** Of `system.tables`. While a table is dropped, engines of before may answer that it does not exist, and nothing else. */
-export async function queryTables(client: EngineClient, text: string, signal: AbortSignal): Promise<string> {
+export async function queryTables(
+  client: EngineClient,
+  text: string,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   for (let question = 1; ; question++) {
     try {
       return await client.query(text, { signal })

@@ -12,7 +12,7 @@ import { insertText } from './insert-text.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked } from './marked-insert.ts'
 import { sendRows } from './send-rows.ts'
-import { checkTable, dropTable, listLeft, type SinkPlace } from './side-tables.ts'
+import { checkTable, dropTable, listLeft, type SinkPlace, type TablePlace } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
 import { tryOut } from './try-out.ts'
@@ -38,7 +38,8 @@ export async function openSink(
     for (const left of await listLeft(client, parts.table, place, signal)) {
       await dropTable(client, capabilities, left, { signal })
     }
-    return sinkOf(parts, { insert, delivery: deliveryWith(ready.delivery, blindness), dropper })
+    const errorsFor = { ...parts.table, table: table.errorsFor ?? table.table }
+    return sinkOf(parts, { errorsFor, insert, delivery: deliveryWith(ready.delivery, blindness), dropper })
   } catch (error) {
     client.close()
     throw error
@@ -59,12 +60,17 @@ function partsOf(
   }
 }
 
-function sinkOf(
-  parts: SinkParts,
-  { insert, delivery, dropper }: { insert: InsertBy; delivery: Delivery; dropper: Dropper },
-): Sink {
-  const { client, capabilities, table, place } = parts
-  const keeper = makeBadRowKeeper(client, capabilities, table)
+interface SinkMeans {
+  insert: InsertBy
+  delivery: Delivery
+  dropper: Dropper
+  /** Beside which refused rows are kept. */
+  errorsFor: TablePlace
+}
+
+function sinkOf(parts: SinkParts, { insert, delivery, dropper, errorsFor }: SinkMeans): Sink {
+  const { client, capabilities, place } = parts
+  const keeper = makeBadRowKeeper(client, capabilities, errorsFor)
   let hasTwin = false
   return {
     delivery,

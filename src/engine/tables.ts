@@ -3,7 +3,7 @@
 import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
 import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
-import { fullName, parseRows } from './side-tables.ts'
+import { fullName, parseRows, queryTables } from './side-tables.ts'
 import { deliveryOf, isMergeTree, isReplicated, keepsTokens, markerColumn, type TableTraits } from './table-delivery.ts'
 import {
   addColumnStatement,
@@ -81,8 +81,8 @@ interface ColumnRow extends EngineColumn {
 
 async function findTable({ client, capabilities, table, signal }: Making): Promise<FoundTable | undefined> {
   const answers = await Promise.all([
-    client.query(describeTableStatement(table), { signal }),
-    client.query(listColumnsStatement(table), { signal }),
+    queryTables(client, describeTableStatement(table), signal),
+    queryTables(client, listColumnsStatement(table), signal),
   ])
   const [[found], columns] = [parseRows<TableRow>(answers[0]), parseRows<ColumnRow>(answers[1])]
   if (!found) return undefined

@@ -43,7 +43,8 @@ export async function openTarget(parts: TargetParts, described: MappedTable, sto
     const column = { name, type, isNotNull, isKey: keys.has(name) }
     return { name, values: columnValues(column, { allowNullableColumns, abilities: engine.abilities }) }
   })
-  const table = engineTable({ database, table: stored.targetTable }, mapping, columns, keyColumns)
+  const place = { database, table: stored.targetTable, ...(stored.replaces ? { errorsFor: stored.replaces } : {}) }
+  const table = engineTable(place, mapping, columns, keyColumns)
   const shape = described.columns.map(({ name, number }, index) => ({
     name,
     number,
@@ -61,7 +62,7 @@ function sortingKeyOf({ useCustomSortingKey, sortingKeys }: TableMapping, primar
 }
 
 function engineTable(
-  place: { database: string; table: string },
+  place: Pick<EngineTable, 'database' | 'table' | 'errorsFor'>,
   { tableEngine }: TableMapping,
   columns: TargetColumn[],
   keyColumns: string[],
