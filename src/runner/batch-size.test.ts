@@ -5,11 +5,11 @@ import { makeBatchSize } from './batch-size.ts'
 const mebibyte = 1_024 * 1_024
 
 describe('the size of a batch', () => {
-  it('grows to 500,000 rows and 16 MiB while rows are taken', () => {
+  it('grows to 500,000 rows and 32 MiB while rows are taken', () => {
     const size = makeBatchSize({ replicaMemoryGb: 0.5 }, 1)
     assert.ok(size.rows < 50_000)
     for (let batch = 0; batch < 5; batch++) size.note(1_000, 0)
-    assert.deepEqual([size.rows, size.bytes], [500_000, 16 * mebibyte])
+    assert.deepEqual([size.rows, size.bytes], [500_000, 32 * mebibyte])
   })
 
   it('shrinks while many rows are refused, and not because of a few', () => {

@@ -3,7 +3,7 @@
 import type { Scaling } from '../pipes/scaling.ts'
 
 const mostRows = 500_000
-const mostBytes = 16 * 1_024 * 1_024
+const mostBytes = 32 * 1_024 * 1_024
 /** Of what a worker holds as batches: under way, and being read. The other half of its memory is for readers and buffers. */
 const mostHeldBytes = 128 * 1_024 * 1_024
 const gibibyte = 1_024 ** 3
@@ -22,7 +22,7 @@ export interface BatchSize {
 
 /** `lanes`: inserts under way at the same time; one more batch is being read meanwhile. */
 export function makeBatchSize({ replicaMemoryGb }: Pick<Scaling, 'replicaMemoryGb'>, lanes: number): BatchSize {
-  const heldBytes = Math.min(mostHeldBytes, (replicaMemoryGb * gibibyte) / 8)
+  const heldBytes = Math.min(mostHeldBytes, (replicaMemoryGb * gibibyte) / 7)
   const fullBytes = Math.min(mostBytes, heldBytes / (lanes + 1))
   let share = firstShare
   return {

@@ -49,7 +49,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
   const settings = { ...defaultSettings, ...pipe.settings }
   const isStream = pipe.kind !== 'objectStorage'
   return runMover(parts, options, {
-    lanes: isStream ? streamLanes(pipe.scaling) : objectLanes(pipe.scaling, settings),
+    lanes: isStream ? streamLanes(pipe) : objectLanes(pipe.scaling, settings),
     open: openSink,
     close: (sink) => sink.close(),
     async prepare(_sink, signal) {

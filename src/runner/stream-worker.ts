@@ -1,8 +1,9 @@
 // Moves the records of a stream: reads, groups what comes into deliveries, and reads on while they are inserted.
 //
-// How many inserts are under way: `scaling.concurrency` as the user says. With 0 it is one, while the next one is being read: the
-// rows of a partition then arrive in their order, and reading and inserting still overlap. With more, a partition can be in several
-// inserts at once; its positions move in order all the same.
+// How many inserts are under way: `scaling.concurrency` as the user says. With 0 it is one while the next one is being read, so that
+// the rows of a partition arrive in their order; or two, where the order says nothing to the table. With more than one, a partition
+// can be in several inserts at once; its positions move in order all the same.
+import type { StoredPipe } from '../pipes/pipe.ts'
 import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
 import { type StoredDelivery, tokenOf } from './delivery.ts'
 import { makeDispatch } from './dispatch.ts'
@@ -46,7 +47,7 @@ async function readOn(
 ): Promise<'stopped' | 'completed'> {
   const { parts, store, settings, stopping, status, times, turn, batchSize, signal } = session
   const waitMs = settings.streaming_max_insert_wait_ms
-  const dispatch = makeDispatch(session, { firstNumber: nextNumber, lanes: streamLanes(parts.pipe.scaling), reader })
+  const dispatch = makeDispatch(session, { firstNumber: nextNumber, lanes: streamLanes(parts.pipe), reader })
   /** Of the whole pipe, and those of them that are read here. */
   const placed = new Set(positions.map(({ partition }) => partition))
   const read = new Set<string>()
@@ -116,8 +117,19 @@ async function readOn(
   })
 }
 
-export function streamLanes({ concurrency }: { concurrency: number }): number {
-  return Math.max(1, concurrency)
+export function streamLanes({ scaling: { concurrency }, destination }: LanesOf): number {
+  if (concurrency > 0) return concurrency
+  return isOrdered(destination) ? 1 : 2
+}
+
+type LanesOf = Pick<StoredPipe, 'scaling' | 'destination'>
+
+/** Whether it matters which of two rows comes first: of a table that is not ours nobody knows. */
+function isOrdered({ managedTable, tableDefinition }: StoredPipe['destination']): boolean {
+  if (managedTable === false || !tableDefinition) return true
+  const { type, versionColumnId } = tableDefinition.engine
+  if (type === 'ReplacingMergeTree') return versionColumnId === undefined
+  return type === 'Null'
 }
 
 /** The same records again. */
