@@ -82,7 +82,13 @@ export async function openReplicaTables(
       async openSink(table, opening) {
         const sink = await openSink(egress, access, table, place, { signal: opening })
         sinks.add(sink)
-        return sink
+        return {
+          ...sink,
+          close() {
+            sinks.delete(sink)
+            return sink.close()
+          },
+        }
       },
       listColumns,
       async hasRows(table, asking) {

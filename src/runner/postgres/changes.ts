@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Relation, Tuple, WalVisitor } from '../../sources/postgres/pgoutput.ts'
 import { type ChangeLines, makeChangeLines } from './change-lines.ts'
-import type { Target } from './target.ts'
+import type { Target, TargetColumn } from './target.ts'
 import { versionOf } from './versions.ts'
 
 /** Lines of one table that have the same columns: one insert. */
@@ -12,6 +12,8 @@ export interface Gathered {
   relation: Relation
   /** How many others of the target came before it, since the last time that they were taken. */
   number: number
+  /** As the lines were written; the target may have others meanwhile. */
+  columns: TargetColumn[]
   keyColumns: string[]
   lines: ChangeLines
 }
@@ -76,7 +78,8 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
     const columns = target.columns.filter(({ name }) => relation.columns.some((column) => column.name === name))
     const keyColumns = target.keyColumns.length > 0 ? target.keyColumns : identityOf(relation)
     const number = taken.filter((one) => one.target === target).length
-    const made = { target, relation, number, keyColumns, lines: makeChangeLines(relation, columns, { keyColumns }) }
+    const lines = makeChangeLines(relation, columns, { keyColumns })
+    const made = { target, relation, number, columns, keyColumns, lines }
     taken.push(made)
     return made
   }

@@ -12,11 +12,12 @@ import { type PostgresLink, parseLsn } from '../../sources/postgres/postgres-lin
 import { createSlot, dropSlot, findSlotState, keepPublication } from '../../sources/postgres/postgres-setup.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
+import { NotConnected } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import { noFigures } from '../figures.ts'
 import { CannotGoOn } from '../judge.ts'
 import { runMover, type WorkerOptions } from '../move.ts'
-import type { CommonParts, Worker } from '../worker.ts'
+import type { CommonParts, Worker, WorkerStore } from '../worker.ts'
 import { guardTables } from './guard-tables.ts'
 import { type Load, loadTables } from './loader.ts'
 import { replicationName, versionColumn, walPartition } from './names.ts'
@@ -74,7 +75,7 @@ async function replicate(replication: Replication): Promise<'stopped' | 'complet
   try {
     return await follow(replication, described, link)
   } catch (error) {
-    throw replication.access.judge(await afterLogLost(replication, link, error))
+    throw replication.access.judge(await afterLogLost(replication, error))
   } finally {
     await link.close()
   }
@@ -106,6 +107,9 @@ async function follow(
     const position = positions.find(({ partition }) => partition === walPartition)?.position
     const left = deliveries.find(({ ranges }) => ranges[0]?.partition === walPartition)
     const durable = position === undefined ? 0n : parseLsn(position)
+    // A server that was restored, or another one, is not where we have been.
+    const [system] = await wal.query('IDENTIFY_SYSTEM')
+    if (parseLsn(system?.[2] ?? '') < durable) throw new LogLost()
     status.doing('Waiting for changes')
     stream = makeStream(replication, {
       wal: await wal.startReplication({ slot: slotName(replication), publication, from: durable }),
@@ -150,27 +154,44 @@ async function keepSlot(
     throw new CannotGoOn(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
   }
   if ((await tables.listTables()).length > 0) {
+    if (source.settings.replicationMode === 'cdc_only') throw slotGone(slot)
     parts.log.warn('a replication slot was gone; its tables are loaded anew', { pipeId: parts.pipe.id })
     // Before there is another one: whoever finds that knows nothing of the gap.
     await tables.requestReload()
   }
   if (state === 'lost') await dropSlot(link, slot)
   const position = await createSlot(wal, slot, { isFailover: source.settings.enableFailoverSlots })
-  // What was on its way is in what is loaded.
-  const left = (await store.listDeliveries()).map(({ id }) => id)
-  const positions = [{ partition: walPartition, position }]
-  await store.finish({ done: [], behind: left, positions, figures: noFigures })
+  await forgetPosition(store, position)
 }
 
-/** Then the slot is of no use any more: the next attempt makes another, and loads everything. */
-async function afterLogLost(replication: Replication, link: PostgresLink, error: unknown): Promise<unknown> {
+function slotGone(slot: string): CannotGoOn {
+  return new CannotGoOn(
+    `the replication slot ${slot} is gone, and with it the changes since the pipe last ran; ` +
+      'make a pipe with the replicationMode cdc, which loads the tables, or go on without these changes after ' +
+      `SELECT pg_create_logical_replication_slot('${slot}', 'pgoutput')`,
+  )
+}
+
+/** Changes are lost that were on their way: everything is loaded again, and goes on with what the log still has. */
+async function afterLogLost(replication: Replication, error: unknown): Promise<unknown> {
   if (!(error instanceof LogLost)) return error
-  const slot = slotName(replication)
-  if (replication.source.settings.replicationSlotName !== undefined) {
-    return new CannotGoOn(`the replication slot ${slot} does not have the changes any more that were on their way`)
+  const { parts, source } = replication
+  if (source.settings.replicationMode === 'cdc_only') {
+    return new CannotGoOn(
+      `the replication slot ${slotName(replication)} does not have the changes that were on their way`,
+    )
   }
-  await dropSlot(link, slot).catch(() => undefined)
-  return error
+  parts.log.warn('a log does not go on where it was left; its tables are loaded anew', { pipeId: parts.pipe.id })
+  await parts.tables.requestReload()
+  await forgetPosition(parts.store, '0/0')
+  return new NotConnected()
+}
+
+/** What was on its way is in what is loaded. */
+async function forgetPosition(store: WorkerStore, position: string): Promise<void> {
+  const deliveries = await store.listDeliveries()
+  const behind = deliveries.filter(({ ranges }) => ranges[0]?.partition === walPartition).map(({ id }) => id)
+  await store.finish({ done: [], behind, positions: [{ partition: walPartition, position }], figures: noFigures })
 }
 
 /** What is filled now. */
@@ -183,6 +204,7 @@ interface Targets {
 
 async function openTargets(replication: Replication, described: DescribedSource): Promise<Targets> {
   const { tables, source, engine, parts, signal, status } = replication
+  await finishSwaps(replication)
   const stored = await tables.listTables()
   const plan = planTables({
     mappings: source.tableMappings,
@@ -210,6 +232,16 @@ async function openTargets(replication: Replication, described: DescribedSource)
       all.filter(({ mapping }) => mapping.sourceSchemaName === schema && mapping.sourceTable === table),
     has: (target) => all.includes(target),
     parts: targetParts,
+  }
+}
+
+/** Before any table is opened: a shadow that has got its new name must not be made once more. */
+async function finishSwaps({ tables, engine, parts, signal }: Replication): Promise<void> {
+  const { database } = parts.pipe.destination
+  for (const { targetTable, replaces, phase } of await tables.listTables()) {
+    if (phase !== 'swapping' || replaces === null) continue
+    await engine.swap({ table: { database, table: replaces }, shadow: { database, table: targetTable } }, signal)
+    await tables.finishSwap(targetTable)
   }
 }
 
@@ -271,9 +303,6 @@ async function loadAll(
   { begun = () => undefined, changed = () => undefined }: { begun?: () => void; changed?: () => void } = {},
 ): Promise<void> {
   const { status, well } = replication
-  for (const target of targets.all.filter(({ stored }) => stored.phase === 'swapping')) {
-    await swap(replication, targets, target, changed)
-  }
   const loads = targets.all
     .filter(({ stored }) => stored.phase === 'snapshot')
     .map((target): Load => ({ target, described: tableOf(described, target.mapping) }))

@@ -51,6 +51,14 @@ describe('replication', () => {
   const follows = (world: ReplicationWorld, table: string): Promise<void> =>
     world.until(`${table} is the same`, () => isSame(world, table))
 
+  const dropSlot = (world: ReplicationWorld): Promise<void> =>
+    world.until('the slot can be dropped', () =>
+      world.query(`SELECT pg_drop_replication_slot('${replicationName(world.pipe.id)}')`).then(
+        () => true,
+        () => false,
+      ),
+    )
+
   const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
     INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
 
@@ -276,16 +284,103 @@ describe('replication', () => {
     await follows(world, 'orders')
     running.worker.stop()
     await running.ended
-    await world.until('the slot can be dropped', async () => {
-      const slot = replicationName(world.pipe.id)
-      return world.query(`SELECT pg_drop_replication_slot('${slot}')`).then(
-        () => true,
-        () => false,
-      )
-    })
+    await dropSlot(world)
     await world.query('DELETE FROM orders WHERE id > 3000; UPDATE orders SET amount = 1 WHERE id < 20')
     world.start()
     await follows(world, 'orders')
+  })
+
+  it('does not empty a table whose place was taken before that could be recorded', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.start()
+    await follows(world, 'orders')
+    const open = world.replicas.open.bind(world.replicas)
+    let swaps = 0
+    world.replicas.open = () => {
+      const engine = open()
+      return {
+        ...engine,
+        swap: async (places, signal) => {
+          await engine.swap(places, signal)
+          if (++swaps === 1) throw new EngineError('passing', 'the answer was lost')
+        },
+      }
+    }
+    world.tables.reloadRequestedAt = '2026-11-15T10:00:00.000Z'
+    world.start()
+    await world.until(
+      'it was tried again',
+      () => swaps === 2 && world.tables.tables.get('orders')?.phase === 'following',
+    )
+    await follows(world, 'orders')
+    assert.equal(world.replicas.shown('orders').length, 3500)
+  })
+
+  it('loads everything anew when its slot is lost in the middle of a load', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    let inserts = 0
+    world.replicas.onInsert = (when) => {
+      if (when === 'after' && ++inserts === 2) running.worker.abort()
+    }
+    const running = world.start()
+    await running.ended
+    await dropSlot(world)
+    await world.query('DELETE FROM orders WHERE id % 2 = 0')
+    world.start()
+    await follows(world, 'orders')
+  })
+
+  it('writes each change with the columns that the table had then', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')], { syncIntervalSeconds: 1 })
+    world.start()
+    await follows(world, 'orders')
+    const inserts: { fields: string[]; line: string }[] = []
+    world.replicas.onInsert = (when, _table, { fields, body }) => {
+      if (when !== 'before') return
+      const line = Buffer.concat([...(body() as Iterable<Uint8Array>)]).toString('utf8')
+      inserts.push({ fields: fields.map(({ name }) => name), line })
+    }
+    await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
+    await world.until('the first is sent', () => inserts.length === 1)
+    await world.query('UPDATE orders SET amount = 2 WHERE id = 2')
+    await world.query("ALTER TABLE orders DROP amount; UPDATE orders SET note = 'n' WHERE id = 3")
+    await world.until('all are sent', () => inserts.length >= 3)
+    for (const { fields, line } of inserts) assert.equal(line.trimEnd().split('\t').length, fields.length)
+    assert.deepEqual(inserts.at(-1)?.fields, ['id', 'note', '_penstock_version', '_penstock_deleted'])
+  })
+
+  it('lets no batch overtake one that was given up when the worker was stopped', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const running = world.start()
+    await follows(world, 'orders')
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    let inserts = 0
+    world.replicas.onInsert = async (when) => {
+      if (when !== 'before' || ++inserts > 1) return
+      await held
+      throw new EngineError('data', 'some rows are not taken')
+    }
+    await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
+    await world.until('the first is on its way', () => inserts === 1)
+    await world.query('UPDATE orders SET amount = 2 WHERE id = 2')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    running.worker.stop()
+    release()
+    await running.ended
+    assert.deepEqual([inserts, world.store.deliveries.size], [1, 1])
+    world.start()
+    await follows(world, 'orders')
+  })
+
+  it('says that changes are lost when it cannot load what it lacks', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')], { replicationMode: 'cdc_only' })
+    const running = world.start()
+    await world.until('it follows', () => world.statuses.at(-1)?.state === 'running')
+    running.worker.stop()
+    await running.ended
+    await dropSlot(world)
+    const end = await world.start().ended
+    assert.ok(end.end === 'failed' && /is gone, and with it the changes/.test(end.reason), JSON.stringify(end))
   })
 
   it('refuses to mix its rows with those of somebody else', async (t) => {

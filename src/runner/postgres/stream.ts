@@ -53,7 +53,7 @@ export interface Stream {
 
 export function makeStream(replication: Replication, parts: StreamParts): Stream {
   const { wal } = parts
-  const { store, stopping, status, source, turn, well, gate, end } = replication
+  const { store, stopping, status, source, turn, well, gate } = replication
   const { pullBatchSize, syncIntervalSeconds } = source.settings
   const { durable } = parts
   let { left, nextNumber } = parts
@@ -61,6 +61,8 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   let underWay: Promise<void> | undefined
   let isBusy = false
   let failure: { error: unknown } | undefined
+  const failing = new AbortController()
+  const reading = AbortSignal.any([stopping, failing.signal])
   let acknowledged = durable
   /** Where the batch that is being gathered begins. */
   let gatheredFrom = durable
@@ -108,16 +110,15 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   }
 
   const sendLines = async (
-    { target, relation, number, keyColumns, lines }: Gathered,
+    { target, number, columns, keyColumns, lines }: Gathered,
     { id, isRepeat }: OpenBatch,
     chunk: number,
   ): Promise<FigureChanges | undefined> => {
     if (lines.incomplete.length > 0) {
       await completing.run(() => completeRows(parts.link, target.mapping, keyColumns, lines.incomplete))
     }
-    const names = new Set(relation.columns.map(({ name }) => name))
     const rows = lineRows({
-      shape: shapeOf(target.columns.filter(({ name }) => names.has(name))),
+      shape: shapeOf(columns),
       ...lines.take(),
       partition: tableName(target.mapping),
       position: (index) => `change ${index + 1} of ${id}`,
@@ -148,9 +149,9 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
         well()
       })
       .catch((error: unknown) => {
-        if (error instanceof GivenUp) return
+        // Nothing that was gathered after it may overtake it, also when it was given up.
         failure ??= { error }
-        end()
+        failing.abort()
       })
       .finally(() => {
         isBusy = false
@@ -201,18 +202,19 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   const needsStep = ({ hasNeed, isInTransaction, rawBytes }: Changes): boolean =>
     hasNeed || !isInTransaction || rawBytes >= chunkBytes
 
+  /** There is something to send, and all of it is of whole transactions. */
+  const isBetween = (): boolean => !changes.isEmpty && !changes.isInTransaction && !left && !open
+
   return {
     lookAgain: () => changes.lookAgain(),
     async follow() {
       try {
         while (!stopping.aborted) {
-          const isIdle = changes.isEmpty && !changes.isInTransaction && !open
-          const waitMs = isIdle ? longestReadMs : Math.max(0, Math.min(longestReadMs, dueInMs()))
-          const block = await wal.read({ maxBytes: readBytes, waitMs, signal: stopping })
-          if (failure) throw failure.error
+          const waitMs = isBetween() ? Math.max(0, Math.min(longestReadMs, dueInMs())) : longestReadMs
+          const block = await wal.read({ maxBytes: readBytes, waitMs, signal: reading })
           await turn.build(() => readBlock(block))
-          if (!changes.isInTransaction && !changes.isEmpty && !left && dueInMs() <= 0 && !open) await finish()
-          if (block.reached > 0n && changes.isEmpty && !changes.isInTransaction && !isBusy && !left) {
+          if (isBetween() && dueInMs() <= 0) await finish()
+          if (block.reached > 0n && changes.isEmpty && !changes.isInTransaction && !isBusy && !left && !failure) {
             wal.acknowledge(block.reached)
             acknowledged = block.reached
             well()
@@ -222,11 +224,12 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
           else status.doing(`Gathering changes: ${countOf(changes.count, 'change')} so far`)
         }
       } catch (error) {
-        if (!(error instanceof GivenUp)) throw error
+        // A read that was broken off, because of a failure or a stop, says nothing.
+        if (!reading.aborted) failure ??= { error }
       } finally {
         await underWay
       }
-      if (failure) throw failure.error
+      if (failure && !(failure.error instanceof GivenUp)) throw failure.error
     },
   }
 }

@@ -62,8 +62,15 @@ describe('the plan of the tables of a pipe', () => {
     assert.deepEqual(told(plan([orders], [present, shadow], requested)), ['kept orders', 'kept orders_penstock_resync'])
     const swapped: StoredTable = { ...shadow, targetTable: 'orders', replaces: null, phase: 'following' }
     assert.deepEqual(told(plan([orders], [swapped], requested)), ['kept orders'])
-    // What is still being loaded need not be loaded twice.
-    assert.deepEqual(told(plan([orders], [{ ...present, phase: 'snapshot' }], requested)), ['kept orders'])
+    // What is not loaded yet is loaded anew instead.
+    const loading: StoredTable = { ...present, phase: 'snapshot' }
+    assert.deepEqual(told(plan([orders], [loading], requested)), ['new orders_penstock_resync alike'])
+    const older = { ...shadow, reloadRequestedAt: '2026-11-14T10:00:00.000Z' }
+    assert.deepEqual(told(plan([orders], [present, older], requested)), [
+      'kept orders',
+      'new orders_penstock_resync alike',
+      'removed orders_penstock_resync',
+    ])
   })
 
   it('has nothing to load again when only changes are wanted', () => {

@@ -43,9 +43,11 @@ export function planTables({ mappings, stored, mode, reloadRequestedAt, newId }:
     const isOfMapping = (table: StoredTable): boolean => table.mappingDigest === mappingDigest(mapping)
     const present = stored.find(({ targetTable, replaces }) => targetTable === mapping.targetTable && replaces === null)
     const shadow = stored.find(({ replaces }) => replaces === mapping.targetTable)
+    const isOfRequest = (table: StoredTable): boolean =>
+      isOfMapping(table) && table.reloadRequestedAt === reloadRequestedAt
     if (!present) {
       // A shadow is alone when the table whose place it takes was filled by a mapping that is gone.
-      if (shadow && isOfMapping(shadow)) keep(mapping, shadow)
+      if (shadow && isOfRequest(shadow)) keep(mapping, shadow)
       else add(mapping)
       continue
     }
@@ -56,17 +58,13 @@ export function planTables({ mappings, stored, mode, reloadRequestedAt, newId }:
       keep(mapping, { ...present, mappingDigest: mappingDigest(mapping), reloadRequestedAt })
       continue
     }
-    if (isOfMapping(present)) keep(mapping, present)
-    const isToBeLoaded = !isOfMapping(present) || isOutdated(present, reloadRequestedAt)
-    if (shadow && isOfMapping(shadow)) keep(mapping, shadow)
-    else if (isToBeLoaded) add(mapping, present)
+    // What is not loaded yet and is to be loaded anew need not be loaded at all.
+    const isLoaded = present.phase === 'following'
+    if (isOfRequest(present) || (isOfMapping(present) && isLoaded)) keep(mapping, present)
+    if (shadow && isOfRequest(shadow)) keep(mapping, shadow)
+    else if (!isOfRequest(present)) add(mapping, present)
   }
   return { filled, removed: stored.filter((table) => !kept.has(table)) }
-}
-
-/** What is still being loaded need not be loaded twice. */
-function isOutdated(present: StoredTable, reloadRequestedAt: string | null): boolean {
-  return present.phase === 'following' && present.reloadRequestedAt !== reloadRequestedAt
 }
 
 export function mappingDigest(mapping: TableMapping): string {
