@@ -84,7 +84,9 @@ function Figures({
           about="over the last minute"
         />
         <Figure label="rows written" value={shortCount(rowsWritten)} about="since it was created" />
-        <Figure label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
+        {(lag !== null || !pipe.source.postgres) && (
+          <Figure label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
+        )}
         <Figure
           label="rows refused"
           value={shortCount(rowsRefused)}

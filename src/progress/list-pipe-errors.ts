@@ -4,7 +4,6 @@ import { Type } from '../lib/schema.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
 import { PipePath, type StoredPipe } from '../pipes/pipe.ts'
 import type { PostgresSource } from '../pipes/postgres-source.ts'
-import { shadowName } from '../pipes/table-mappings.ts'
 import { engineAccess } from '../services/engine-access.ts'
 import { loadService } from '../services/service.ts'
 import { findProgress } from './figures/store.ts'
@@ -57,8 +56,7 @@ export const listPipeErrors = operation({
   },
 })
 
-/** A table that took the place of another was filled under another name until then, and what it refused is kept by that. */
 function filledTables({ kind, source, destination: { table } }: StoredPipe): string[] {
   if (kind !== 'postgres') return table === undefined ? [] : [table]
-  return (source as PostgresSource).tableMappings.flatMap(({ targetTable }) => [targetTable, shadowName(targetTable)])
+  return (source as PostgresSource).tableMappings.map(({ targetTable }) => targetTable)
 }

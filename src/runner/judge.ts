@@ -1,6 +1,7 @@
 // What went wrong, and what that means for a worker: whether it passes by itself, whether only the user can help, or whether
 // nothing more may be done. Only our own words leave.
 import { EngineError } from '../engine/engine.ts'
+import { hostInUrl } from '../lib/host.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { NotConnected, ProbeFailure } from '../sources/source.ts'
 import { shownText } from './status.ts'
@@ -54,9 +55,10 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
 
 /** The source as the user named it. */
 function placeOf({ kind, source }: StoredPipe): string {
-  const shown = source as { brokers?: unknown; streamName?: unknown; url?: unknown; azureContainerName?: unknown }
-  const { brokers, streamName, url, azureContainerName } = shown
+  const shown = source as Record<'brokers' | 'streamName' | 'url' | 'azureContainerName' | 'host' | 'port', unknown>
+  const { brokers, streamName, url, azureContainerName, host, port } = shown
   if (kind === 'kafka' && typeof brokers === 'string') return `Kafka at ${brokers}`
+  if (kind === 'postgres' && typeof host === 'string') return `PostgreSQL at ${hostInUrl(host)}:${port}`
   if (kind === 'kinesis' && typeof streamName === 'string') return `the Kinesis stream ${streamName}`
   if (typeof url === 'string') return `the object storage at ${url}`
   if (typeof azureContainerName === 'string') return `the container ${azureContainerName}`

@@ -36,11 +36,15 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     return id
   }
 
-  function makeChore(remove: LeftoversParts['remove'], times: LeftoversParts['times'] = {}) {
+  function makeChore(
+    remove: LeftoversParts['remove'],
+    times: LeftoversParts['times'] = {},
+    database: LeftoversParts['database'] = app().app.database,
+  ) {
     const logged: Record<string, string>[] = []
     const write = (line: string) => void logged.push(JSON.parse(line))
     const chore = makeLeftoverChore({
-      database: app().app.database,
+      database,
       remove,
       statementsFor: async () => 'DROP PUBLICATION p',
       log: new Log('info', { write } as unknown as NodeJS.WritableStream),
@@ -162,6 +166,23 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
       /^the replication slot is in use; run in the database "shop" at db\.northwind\.example:5432: DROP/,
     )
     assert.doesNotMatch(JSON.stringify(logged), /hush/)
+  })
+
+  it('are told of before they are forgotten, so that they are not lost to everybody', async () => {
+    const id = await deleteOne()
+    const since = new Date(Date.now() - 7 * 86_400_000).toISOString()
+    await app().query(`UPDATE source_leftovers SET since = '${since}' WHERE pipe_id = '${id}'`)
+    const { database } = app().app
+    const away: LeftoversParts['database'] = {
+      reader: database.reader,
+      write: (name, ...more) =>
+        name === 'forgetLeftover' ? Promise.reject(new Error('away')) : database.write(name, ...more),
+    }
+    const { chore, logged } = makeChore(async () => 'the replication slot is in use', {}, away)
+    await workUntil(chore, async () => logged.some(({ pipeId }) => pipeId === id))
+    assert.match(logged.find(({ pipeId }) => pipeId === id)!.reason!, /DROP PUBLICATION p$/)
+    assert.equal((await rowsOf(id)).length, 1)
+    await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
   })
 
   it('are due again at once when a runner ends in the middle, and later when it dies', async () => {

@@ -73,12 +73,13 @@ async function tryOnce(parts: TryParts, found: Leftover, closing: AbortSignal): 
   } else {
     const statements = await parts.statementsFor(found)
     const { host, port, database: name } = found.source
-    await database.write('forgetLeftover', key, organizationId)
+    // First: when it is forgotten, nobody else knows what is left.
     log.warn('what a deleted pipe has left at its source could not be removed, and is not tried again', {
       pipeId,
       organizationId,
       reason: `${reason}; run in the database ${JSON.stringify(name)} at ${host}:${port}: ${statements}`,
     })
+    await database.write('forgetLeftover', key, organizationId)
   }
 }
 

@@ -11,14 +11,29 @@ import type { Rows } from './rows.ts'
 import { encoderPartsOf, engineSettingsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
+/** Of a row that was kept. What is void, the table has got anew since: it is not tried again, and not listed any more. */
+export type Fate = 'tried' | 'left' | 'void'
+
+/** How rows are tried as things are now. */
+export interface Trial {
+  /** Another one when the table is another one. */
+  sink: Sink
+  encode(kept: BadRow[]): Promise<Rows>
+  fateOf(row: BadRow): Fate
+}
+
 export interface ReplayOptions {
   signal: AbortSignal
   /** In place of that of the kind. */
   encode?(kept: BadRow[]): Promise<Rows>
+}
+
+export interface TableReplayOptions {
+  signal: AbortSignal
   /** What its deliveries are recorded under; where a pipe fills several tables, each has its own. */
-  partition?: string
-  /** What the table has got anew since. It is not tried again, and not listed any more. */
-  isSuperseded?(row: BadRow): boolean
+  partition: string
+  /** Asked anew for each page, and again when an insert is to be sent. Undefined when there is nothing to be tried for now. */
+  look(): Promise<Trial | undefined>
 }
 
 export interface ReplayOutcome {
@@ -30,15 +45,11 @@ export interface ReplayOutcome {
 const rowsAtOnce = 1_000
 
 type ReplayParts = Pick<WorkerParts, 'pipe' | 'secrets' | 'openSink' | 'store' | 'egress' | 'context'>
+type TableReplayParts = Pick<ReplayParts, 'pipe' | 'store'>
 
-interface Replay {
-  parts: ReplayParts
+interface Replay extends TableReplayOptions {
+  parts: TableReplayParts
   badRows: BadRows
-  sink: Sink
-  encode(rows: BadRow[]): Promise<Rows>
-  partition: string
-  isSuperseded(row: BadRow): boolean
-  signal: AbortSignal
 }
 
 /** May run beside the worker of the same place. Rejects as workers do: with PlaceLost, NotConnected, ProbeFailure or EngineError. */
@@ -47,19 +58,29 @@ export async function replayBadRows(
   badRows: BadRows,
   options: ReplayOptions,
 ): Promise<ReplayOutcome> {
-  const { signal, partition = replayPartition, isSuperseded = () => false } = options
+  const { signal } = options
   const encode = options.encode ?? (await encodeOfKind(parts))
   const sink = await parts.openSink(signal)
-  const replay: Replay = { parts, badRows, sink, encode, partition, isSuperseded, signal }
+  const trial: Trial = { sink, encode, fateOf: () => 'tried' }
   try {
-    await finishLeft(replay)
-    return await replayPages(replay)
+    return await replayTable(parts, badRows, { signal, partition: replayPartition, look: async () => trial })
   } finally {
     await sink.close().catch(() => undefined)
   }
 }
 
-async function encodeOfKind(parts: ReplayParts): Promise<Replay['encode']> {
+/** The same for a table that may become another one meanwhile. Closes no sink. */
+export async function replayTable(
+  parts: TableReplayParts,
+  badRows: BadRows,
+  options: TableReplayOptions,
+): Promise<ReplayOutcome> {
+  const replay: Replay = { ...options, parts, badRows }
+  await finishLeft(replay)
+  return await replayPages(replay)
+}
+
+async function encodeOfKind(parts: ReplayParts): Promise<Trial['encode']> {
   const { encodeKept } = await import('./encoding/encoder.ts')
   const encoderParts = encoderPartsOf(parts)
   return (rows) => encodeKept(encoderParts, rows)
@@ -79,40 +100,69 @@ async function replayPages(replay: Replay): Promise<ReplayOutcome> {
     const page = loaded.filter(({ at }) => at <= startedAt)
     last = page.at(-1)
     if (!last) return outcome
-    const superseded = page.filter(replay.isSuperseded)
-    if (superseded.length > 0) await replay.badRows.markReplayed(replay.parts.pipe.id, idsOf(superseded))
-    const tried = page.filter((row) => !superseded.includes(row))
-    const replayed = tried.length === 0 ? 0 : await replayPage(replay, tried)
-    outcome.replayed += replayed
-    outcome.refused += tried.length - replayed
+    const done = await replayPage(replay, page)
+    if (!done) return outcome
+    outcome.replayed += done.replayed
+    outcome.refused += done.refused
   }
 }
 
-/** Gives how many of them the engine took. */
-async function replayPage(replay: Replay, page: BadRow[]): Promise<number> {
-  const { parts, sink, signal } = replay
-  const rows = await replay.encode(page)
+/** Undefined when there is nothing to be tried any more. */
+async function replayPage(replay: Replay, page: BadRow[]): Promise<ReplayOutcome | undefined> {
+  const { badRows, parts, signal } = replay
+  for (;;) {
+    signal.throwIfAborted()
+    const trial = await replay.look()
+    if (!trial) return undefined
+    const rowsThatAre = (fate: Fate): BadRow[] => page.filter((row) => trial.fateOf(row) === fate)
+    const superseded = rowsThatAre('void')
+    if (superseded.length > 0) await badRows.markReplayed(parts.pipe.id, idsOf(superseded))
+    const tried = rowsThatAre('tried')
+    const replayed = tried.length === 0 ? 0 : await replayRows(replay, trial, tried)
+    if (replayed !== 'changed') return { replayed, refused: tried.length - replayed }
+  }
+}
+
+/** Gives how many of them the engine took; `changed` when nothing was sent, because their fate is another one by now. */
+async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise<number | 'changed'> {
+  const { parts, signal } = replay
+  const { sink } = trial
+  const rows = await trial.encode(page)
   const { undecodable } = rows
   const isTried = undecodable.length < page.length
   const tryOut = (part: Rows) => sink.tryOut(insertOf(parts, 'penstock-check', part, false), signal)
   const refused = [...undecodable]
   if (isTried) for await (const found of findRefused(rows, undecodable, tryOut)) refused.push(...found)
-  await keepReasons(replay, page, refused)
+  await keepReasons(replay, sink, page, refused)
   const bad = new Set(refused.map(({ index }) => index))
   const good = page.filter((_, index) => !bad.has(index))
   if (good.length === 0) return 0
   const ranges = good.map(({ id }): DeliveryRange => ({ partition: replay.partition, from: id, next: id }))
   const token = tokenOf(parts.pipe.id, ranges)
   await parts.store.begin({ id: token, number: 0, ranges })
+  // To try them out may take long.
+  if (!(await isStillSo(replay, trial, good))) {
+    await forgetDelivery(replay, token)
+    return 'changed'
+  }
   try {
-    await insertAndMark(replay, { token, ids: idsOf(good), rows: withoutThese(rows, bad), isRepeat: false })
+    await insertAndMark(replay, sink, { token, ids: idsOf(good), rows: withoutThese(rows, bad), isRepeat: false })
     return good.length
   } catch (error) {
     if (!isRefusal(error)) throw error
     // It was sent once, and refused as a whole: nothing of it is there.
-    await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
+    await forgetDelivery(replay, token)
     return 0
   }
+}
+
+async function isStillSo({ look }: Replay, { sink }: Trial, rows: BadRow[]): Promise<boolean> {
+  const now = await look()
+  return now !== undefined && now.sink === sink && rows.every((row) => now.fateOf(row) === 'tried')
+}
+
+async function forgetDelivery({ parts }: Replay, token: string): Promise<void> {
+  await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
 }
 
 function idsOf(rows: BadRow[]): string[] {
@@ -128,7 +178,7 @@ function withoutThese(rows: Rows, bad: ReadonlySet<number>): Rows {
 }
 
 /** They stay where they are, with what is wrong with them now. */
-async function keepReasons({ sink, signal }: Replay, page: BadRow[], refused: RefusedRow[]): Promise<void> {
+async function keepReasons({ signal }: Replay, sink: Sink, page: BadRow[], refused: RefusedRow[]): Promise<void> {
   const changed = refused.flatMap(({ index, reason }) => {
     const row = page[index]
     return row && row.reason !== reason ? [{ ...row, reason }] : []
@@ -143,8 +193,8 @@ interface Batch {
   isRepeat: boolean
 }
 
-async function insertAndMark(replay: Replay, { token, ids, rows, isRepeat }: Batch): Promise<void> {
-  const { parts, sink, badRows, signal } = replay
+async function insertAndMark(replay: Replay, sink: Sink, { token, ids, rows, isRepeat }: Batch): Promise<void> {
+  const { parts, badRows, signal } = replay
   const { rows: stored, sentBytes } = await sink.insert(insertOf(parts, token, rows, isRepeat), signal)
   await badRows.markReplayed(parts.pipe.id, ids)
   const figures = addFigures(noFigures, {
@@ -167,23 +217,23 @@ async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDeliv
   const { parts, badRows } = replay
   const ids = ranges.map(({ from }) => from)
   const left = await findKept(replay, ids)
-  const leftIds = idsOf(left)
   // Rows are marked when the engine has all of them: one that is marked says that of the others. One that is missing says
   // nothing, because the engine forgets them after some days.
   const isThere = (await badRows.listReplayed(parts.pipe.id, ids)).length > 0
-  // The table is another one by now: what of it belongs there is tried like all the others.
-  const isOtherTable = !isThere && left.some(replay.isSuperseded)
-  if (left.length > 0 && !isThere && !isOtherTable) {
-    const rows = await replay.encode(left)
-    if (rows.undecodable.length > 0) throw refusedMeanwhile()
-    // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
-    await insertAndMark(replay, { token, ids: leftIds, rows, isRepeat: true }).catch((error: unknown) => {
-      throw isRefusal(error) ? refusedMeanwhile() : error
-    })
-    return
-  }
-  if (left.length > 0 && isThere) await badRows.markReplayed(parts.pipe.id, leftIds)
-  await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
+  if (left.length > 0 && isThere) await badRows.markReplayed(parts.pipe.id, idsOf(left))
+  if (left.length === 0 || isThere) return await forgetDelivery(replay, token)
+  const trial = await replay.look()
+  if (!trial) return
+  // When the table is another one by now, none is.
+  const again = left.filter((row) => trial.fateOf(row) === 'tried')
+  if (again.length === 0) return await forgetDelivery(replay, token)
+  const rows = await trial.encode(again)
+  if (rows.undecodable.length > 0) throw refusedMeanwhile()
+  // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
+  const batch: Batch = { token, ids: idsOf(again), rows, isRepeat: true }
+  await insertAndMark(replay, trial.sink, batch).catch((error: unknown) => {
+    throw isRefusal(error) ? refusedMeanwhile() : error
+  })
 }
 
 /** Whether they are in the table already, the engine can only tell when it takes them. */
@@ -207,7 +257,7 @@ async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Prom
   return [...wanted.values()].filter((row) => row !== undefined)
 }
 
-function insertOf({ pipe }: ReplayParts, token: string, rows: Rows, isRepeat: boolean): Insert {
+function insertOf({ pipe }: TableReplayParts, token: string, rows: Rows, isRepeat: boolean): Insert {
   const settings = engineSettingsOf({ ...defaultSettings, ...pipe.settings })
   return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings }
 }

@@ -9,6 +9,7 @@ export class MemoryTables {
   readonly ranges = new Map<string, TableRange[]>()
   figures: FigureChanges = noFigures
   reloadRequestedAt: string | null = null
+  rivals: { name: string; database: string }[] = []
   #epoch = 0
 
   of({ epoch }: { epoch: number }): TableStore {
@@ -21,6 +22,7 @@ export class MemoryTables {
         structuredClone(
           [...this.tables.values()].toSorted((one, other) => (one.targetTable < other.targetTable ? -1 : 1)),
         ),
+      listRivals: async () => this.rivals,
       findReloadRequest: async () => this.reloadRequestedAt,
       requestReload: async () => {
         check()

@@ -1,6 +1,7 @@
 // What is kept of the tables that a pipe fills. What a worker writes is written as in ../store.ts: only while its place is its
 // own, and so that the same again, because nobody knew whether it was stored, changes nothing.
 import { type Sql, statement } from '../../database/sql.ts'
+import type { Destination } from '../../pipes/destination.ts'
 import type { StoredTable, TableRange } from '../../runner/postgres/table-store.ts'
 import type { FigureChanges } from '../../runner/worker.ts'
 import { addFigures, lockPlace, type WorkerPlace } from '../store.ts'
@@ -52,6 +53,13 @@ const saveStatement = statement<TableRow & { pipeId: string }>(
      load_id = excluded.load_id, reload_requested_at = excluded.reload_requested_at, begin_lsn = excluded.begin_lsn, phase = excluded.phase, columns = excluded.columns,
      truncated_version = excluded.truncated_version, load_ended_at = excluded.load_ended_at,
      ${['rows_estimated', 'rows_loaded', 'range_count', 'ranges_done', 'load_started_at'].map(ofOtherLoad).join(', ')}`,
+)
+const listRivalsStatement = statement<TableKey, { name: string; destination: string }>(
+  `SELECT DISTINCT pipes.name, pipes.destination FROM pipe_tables
+   JOIN pipes ON pipes.id = pipe_tables.pipe_id
+   JOIN pipes own ON own.service_id = pipes.service_id AND own.id = :pipeId
+   WHERE pipes.id <> own.id AND COALESCE(pipe_tables.replaces, pipe_tables.target_table) = :targetTable
+   ORDER BY pipes.name LIMIT 100`,
 )
 const findReloadRequestStatement = statement<{ pipeId: string }, { requestedAt: string | null }>(
   'SELECT reload_requested_at AS "requestedAt" FROM pipes WHERE id = :pipeId',
@@ -117,6 +125,12 @@ export async function saveTable(sql: Sql, { place, table }: TableToSave): Promis
   if (!(await lockPlace(sql, place))) return false
   await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns: JSON.stringify(table.columns) })
   return true
+}
+
+/** Other pipes of the service that fill a table of this name, with the databases that they fill. */
+export async function listRivals(sql: Sql, key: TableKey): Promise<{ name: string; database: string }[]> {
+  const rows = await sql.all(listRivalsStatement, key)
+  return rows.map(({ name, destination }) => ({ name, database: (JSON.parse(destination) as Destination).database }))
 }
 
 /** When everything was last asked to be loaded again. */

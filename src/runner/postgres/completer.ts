@@ -1,9 +1,17 @@
 // Large values that an update did not change are not in the log. They are read from the table: as they are now, which is what they
 // were or what a later change of the log will bring.
+import { Buffer } from 'node:buffer'
 import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
 import { lookUp } from '../../sources/postgres/postgres-lookup.ts'
 import type { IncompleteRow } from './change-lines.ts'
+import { FieldOutput } from './field-output.ts'
+import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
+
+type Fields = (Buffer | null)[]
+
+const rowsAtOnce = 100
+const backslash = 0x5c
 
 /** A row that is gone has lost these values; a later change of the log says so. */
 export async function completeRows(
@@ -15,9 +23,39 @@ export async function completeRows(
   const byMissing = Map.groupBy(incomplete, ({ missing }) => JSON.stringify(missing))
   for (const rows of byMissing.values()) {
     const columns = rows[0]!.missing
-    const found = await lookUp(link, mapping, { keyColumns, keys: rows.map(({ key }) => key), columns })
-    for (const [index, row] of rows.entries()) {
-      row.complete(found[index]?.map((text) => (text === null ? null : Buffer.from(text, 'utf8'))))
+    for (let begin = 0; begin < rows.length; begin += rowsAtOnce) {
+      const some = rows.slice(begin, begin + rowsAtOnce)
+      const found = new Map<string, Fields>()
+      for await (const piece of lookUp(link, mapping, { keyColumns, keys: some.map(({ key }) => key), columns })) {
+        for (const fields of fieldsIn(piece)) {
+          const key = fields.slice(0, keyColumns.length).map((field) => field?.toString('utf8') ?? null)
+          found.set(JSON.stringify(key), fields.slice(keyColumns.length))
+        }
+      }
+      for (const row of some) row.complete(found.get(JSON.stringify(row.key)))
     }
   }
+}
+
+/** Line by line, what stands in them. */
+function* fieldsIn(lines: Buffer): Generator<Fields, void> {
+  const unescaped = new FieldOutput()
+  for (let start = 0; start < lines.length; ) {
+    const lineEnd = lines.indexOf(newline, start)
+    if (lineEnd < 0) return
+    const fields: Fields = []
+    while (start <= lineEnd) {
+      const nextTab = lines.indexOf(tab, start)
+      const end = nextTab >= 0 && nextTab < lineEnd ? nextTab : lineEnd
+      fields.push(fieldAt(lines, start, end, unescaped))
+      start = end + 1
+    }
+    yield fields
+  }
+}
+
+function fieldAt(bytes: Buffer, start: number, end: number, unescaped: FieldOutput): Buffer | null {
+  if (isNullField(bytes, start, end)) return null
+  const field = bytes.subarray(start, end)
+  return field.includes(backslash) ? Buffer.from(unescapeField(bytes, start, end, unescaped)) : field
 }

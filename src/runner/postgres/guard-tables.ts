@@ -6,6 +6,7 @@ export function guardTables(tables: TableStore, signal: AbortSignal): TableStore
   const guarded = makeGuard(signal)
   return {
     listTables: () => guarded(() => tables.listTables()),
+    listRivals: (table) => guarded(() => tables.listRivals(table)),
     findReloadRequest: () => guarded(() => tables.findReloadRequest()),
     requestReload: () => guarded(() => tables.requestReload()),
     saveTable: (table) => guarded(() => tables.saveTable(table)),

@@ -35,11 +35,21 @@ export function versionOfKept({ raw, meta }: Pick<KeptRow, 'raw' | 'meta'>): big
   return BigInt(line.toString('latin1', range.start, range.end))
 }
 
+/** That the table had which refused the line; undefined when it was kept without. */
+export function findLoadOfKept({ meta }: Pick<KeptRow, 'meta'>): string | undefined {
+  const { loadId } = parseMeta(meta)
+  return typeof loadId === 'string' ? loadId : undefined
+}
+
 function namesOf(meta: string): string[] {
-  const parsed: unknown = JSON.parse(meta)
-  const fields = isObject(parsed) ? parsed.fields : undefined
+  const { fields } = parseMeta(meta)
   if (!Array.isArray(fields)) throw new Error('a row was not kept with its fields')
   return fields.map(String)
+}
+
+function parseMeta(meta: string): Record<string, unknown> {
+  const parsed: unknown = JSON.parse(meta)
+  return isObject(parsed) ? parsed : {}
 }
 
 function fieldsOf(line: Buffer): { start: number; end: number }[] {

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Rows } from '../rows.ts'
-import { rowsOfKeptLines } from './kept-lines.ts'
+import { findLoadOfKept, rowsOfKeptLines } from './kept-lines.ts'
 import { lineRows, rewriteCopy, shapeOf } from './line-rows.ts'
 import { columnValues } from './values.ts'
 
@@ -26,6 +26,7 @@ function rowsOf(texts: string[], refused: number[] = []): Rows {
     shape,
     chunks: texts.map((text) => Buffer.from(text)),
     partition: 'public.t',
+    loadId: 'load 1',
     position: (index) => `row ${index}`,
     refused: refused.map((index) => ({ index, reason: `reason ${index}` })),
   })
@@ -55,8 +56,12 @@ describe('lines as rows', () => {
     assert.deepEqual(kept, {
       partition: 'public.t',
       position: 'row 2',
-      meta: JSON.stringify({ fields: ['id', 'data', 'list', 'note', '_penstock_version', '_penstock_deleted'] }),
+      meta: JSON.stringify({
+        fields: ['id', 'data', 'list', 'note', '_penstock_version', '_penstock_deleted'],
+        loadId: 'load 1',
+      }),
     })
+    assert.equal(findLoadOfKept(rows.without(new Set([0])).keep(0)), 'load 1')
   })
 
   it('do not send what is refused, but keep it', () => {

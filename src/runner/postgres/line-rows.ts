@@ -28,6 +28,8 @@ export interface LineParts {
   /** Of lines, where it is known. */
   count?: number
   partition: string
+  /** Of the table that they are for: kept with what it refuses, because versions of different loads say nothing to each other. */
+  loadId?: string
   /** Where a line stands in the source, for people. */
   position(index: number): string
   /** Lines that are not to be sent. */
@@ -35,7 +37,7 @@ export interface LineParts {
 }
 
 export function lineRows(parts: LineParts): Rows {
-  const { shape, chunks, partition, position, refused = [] } = parts
+  const { shape, chunks, partition, loadId, position, refused = [] } = parts
   const count = parts.count ?? countLines(chunks)
   let found: Lines | undefined
   const lines = (): Lines => {
@@ -74,7 +76,7 @@ export function lineRows(parts: LineParts): Rows {
       const line = chunks[chunkNumbers[index]!]!.subarray(starts[index]!, ends[index]! - 1)
       const fields = shape.fields.map(({ name }) => name)
       // A copy: the rest of the chunk need not stay.
-      return { partition, position: position(index), raw: Buffer.from(line), meta: JSON.stringify({ fields }) }
+      return { partition, position: position(index), raw: Buffer.from(line), meta: JSON.stringify({ fields, loadId }) }
     },
   }
 }

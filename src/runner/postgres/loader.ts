@@ -1,8 +1,9 @@
 // Loads tables: ranges in parallel, each with one COPY whose text goes to the engine as it is. What is durable is recorded range by
 // range; whoever goes on after a crash does so with another moment of the source, which versions make one with the first.
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { lsnText, type PostgresLink } from '../../sources/postgres/postgres-link.ts'
-import { copyText, planLoad } from '../../sources/postgres/postgres-ranges.ts'
+import { areStillThere, copyText, planLoad } from '../../sources/postgres/postgres-ranges.ts'
 import { type HeldSnapshot, holdSnapshot } from '../../sources/postgres/postgres-snapshot.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
@@ -11,7 +12,7 @@ import { countOf } from '../status.ts'
 import { countLines, lineRows, rewriteCopy, shapeOf } from './line-rows.ts'
 import { rangeToken } from './names.ts'
 import { type Replication, send } from './replication.ts'
-import type { TableRange } from './table-store.ts'
+import type { StoredTable, TableRange } from './table-store.ts'
 import type { Target } from './target.ts'
 import { versionOf } from './versions.ts'
 
@@ -28,36 +29,84 @@ export interface LoadOptions {
   loaded(target: Target): Promise<void>
 }
 
+/** What works on loads at the same time. What fails first ends the others. */
+interface Loading extends Replication {
+  failing: AbortController
+}
+
 /** Resolves when all of them are loaded, or when the worker is to stop. */
 export async function loadTables(replication: Replication, loads: Load[], options: LoadOptions): Promise<void> {
-  const { access, surroundings, source, stopping } = replication
+  const loading = whatMayFail(replication)
+  const { access, surroundings, source, stopping } = loading
   const isFollowed = source.settings.replicationMode !== 'snapshot'
-  const snapshot = await holdSnapshot(access, surroundings, { isFollowed })
+  const snapshot = await holdSnapshot(access, surroundings, {
+    isFollowed,
+    tables: loads.map(({ described }) => described),
+    stopping,
+  }).catch((error: unknown) => {
+    if (!stopping.aborted) throw error
+  })
+  if (!snapshot) return
   try {
     // Before the first row is read: what is committed from here on comes with the stream.
-    for (const { target } of loads) await beginLoad(replication, target, snapshot)
+    for (const load of loads) await beginLoad(loading, load, snapshot)
     options.begun()
     const waiting = [...loads]
     const loadNext = async (): Promise<void> => {
       for (let load = waiting.shift(); load && !stopping.aborted; load = waiting.shift()) {
-        await loadTable(replication, load, snapshot, options)
+        await loadTable(loading, load, snapshot, options)
       }
     }
-    await allOf(replication, Math.min(loads.length, source.settings.snapshotNumberOfParallelTables), loadNext)
+    await allOf(loading, Math.min(loads.length, source.settings.snapshotNumberOfParallelTables), loadNext)
   } finally {
     await snapshot.release().catch(() => undefined)
   }
 }
 
-async function beginLoad({ tables }: Replication, target: Target, { lsn }: HeldSnapshot): Promise<void> {
-  if (target.stored.beginLsn !== null) return
-  target.beginLsn = lsn
-  target.stored = { ...target.stored, beginLsn: lsnText(lsn) }
+function whatMayFail(replication: Replication): Loading {
+  const failing = new AbortController()
+  const signal = AbortSignal.any([replication.signal, failing.signal])
+  return {
+    ...replication,
+    failing,
+    signal,
+    stopping: AbortSignal.any([replication.stopping, failing.signal]),
+    surroundings: { ...replication.surroundings, signal },
+  }
+}
+
+async function beginLoad({ tables }: Loading, { target, described }: Load, snapshot: HeldSnapshot): Promise<void> {
+  const { targetTable, rangeCount, beginLsn } = target.stored
+  const left = rangeCount === null ? [] : await tables.listRanges(targetTable)
+  const files = snapshot.files.get(described.found.id) ?? []
+  const isAnother = !areStillThere(
+    left.map(({ range }) => range),
+    files,
+  )
+  if (beginLsn !== null && !isAnother) return
+  if (beginLsn === null) target.beginLsn = snapshot.lsn
+  target.stored = {
+    ...target.stored,
+    beginLsn: beginLsn ?? lsnText(snapshot.lsn),
+    ...(isAnother ? notPlanned() : {}),
+  }
   await tables.saveTable(target.stored)
 }
 
+/** The tokens of the ranges of before must not be those of others. */
+function notPlanned(): Partial<StoredTable> {
+  return {
+    loadId: randomUUID(),
+    rowsEstimated: null,
+    rowsLoaded: 0,
+    rangeCount: null,
+    rangesDone: 0,
+    loadStartedAt: null,
+  }
+}
+
 async function loadTable(
-  replication: Replication,
+  replication: Loading,
   { target, described }: Load,
   snapshot: HeldSnapshot,
   { serverVersion, loaded }: LoadOptions,
@@ -68,9 +117,9 @@ async function loadTable(
   const ranges = await tables.listRanges(target.stored.targetTable)
   let isLoading = false
   const loadRanges = async (): Promise<void> => {
-    const link = await snapshot.open().catch((error: unknown) => {
+    const link = await snapshot.open(described).catch((error: unknown) => {
       // The server may have no more connections for us: those that there are do the work.
-      if (!isLoading) throw error
+      if (!isLoading && !stopping.aborted) throw error
     })
     if (!link) return
     isLoading = true
@@ -88,17 +137,10 @@ async function loadTable(
   if (!stopping.aborted) await loaded(target)
 }
 
-/** What fails first ends all of them. */
-async function allOf({ end }: Replication, count: number, work: () => Promise<void>): Promise<void> {
-  const all = Array.from({ length: count }, () =>
-    work().catch((error: unknown) => {
-      end()
-      throw error
-    }),
-  )
-  const results = await Promise.allSettled(all)
-  const failed = results.find((result) => result.status === 'rejected')
-  if (failed) throw failed.reason
+/** What fails first is what is told: how the others end follows from it. */
+async function allOf({ failing }: Loading, count: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => work().catch((error: unknown) => failing.abort(error))))
+  failing.signal.throwIfAborted()
 }
 
 async function planTable(
@@ -109,7 +151,7 @@ async function planTable(
 ): Promise<void> {
   const { settings } = source
   status.doing(`Looking how to load ${tableName(target.mapping)}`)
-  const link = await snapshot.open()
+  const link = await snapshot.open(described)
   try {
     const { ranges, rowsEstimated } = await planLoad(link, described, {
       rowsPerRange: settings.snapshotNumRowsPerPartition,
@@ -152,6 +194,7 @@ async function loadRange(
     count,
     refused,
     partition: tableName(mapping),
+    loadId: stored.loadId,
     position: (index) => `row ${index + 1} of range ${range.number}`,
   })
   const token = rangeToken(stored.loadId, range.number)

@@ -1,6 +1,6 @@
 // What the worker of a postgres pipe keeps of its tables in the database, under its place, as ../worker-store.ts does.
 import type { WorkerPlace } from '../../progress/store.ts'
-import { findReloadRequest, listRanges, listTables } from '../../progress/tables/store.ts'
+import { findReloadRequest, listRanges, listRivals, listTables } from '../../progress/tables/store.ts'
 import { held, type RunnerDatabase } from '../worker-store.ts'
 import type { TableStore } from './table-store.ts'
 
@@ -10,6 +10,7 @@ export function makeTableStore({ reader, write }: RunnerDatabase, place: WorkerP
   const now = (): string => new Date().toISOString()
   return {
     listTables: () => listTables(reader, pipeId),
+    listRivals: (targetTable) => listRivals(reader, { pipeId, targetTable }),
     findReloadRequest: () => findReloadRequest(reader, pipeId),
     requestReload: () => held(write('requestOwnReload', { place, now: now() }, organizationId)),
     saveTable: (table) => held(write('saveTable', { place, table }, organizationId)),

@@ -11,7 +11,7 @@ import type { DescribedSource } from '../../sources/postgres/postgres-describe.t
 import { type PostgresLink, parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { createSlot, dropSlot, findSlotState, keepPublication } from '../../sources/postgres/postgres-setup.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
-import { tableName } from '../../sources/postgres/postgres-words.ts'
+import { createSlotStatement, tableName } from '../../sources/postgres/postgres-words.ts'
 import { NotConnected } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import { noFigures } from '../figures.ts'
@@ -94,7 +94,10 @@ async function follow(
   const publication = await keepPublication(link, source, described, replicationName(parts.pipe.id))
   const wal = await access.open(surroundings, { isReplication: true })
   try {
-    await keepSlot(replication, { link, wal })
+    // A slot is made when all transactions of before have ended, which can be long.
+    const giveUp = (): void => void wal.close()
+    stopping.addEventListener('abort', giveUp, { once: true })
+    await keepSlot(replication, { link, wal }).finally(() => stopping.removeEventListener('abort', giveUp))
     const targets = await openTargets(replication, described)
     let stream: Stream | undefined
     const { loading, begun } = startLoading(replication, described, targets, () => stream?.lookAgain())
@@ -119,6 +122,7 @@ async function follow(
       nextNumber: 1 + Math.max(0, ...deliveries.map(({ number }) => number)),
       targetsOf: (relation) => targets.of(relation),
       isFilled: (target) => targets.has(target),
+      isLoading: () => targets.all.some(({ stored }) => stored.phase === 'snapshot'),
       reshape: (relation, before) => reshape(replication, targets, relation, before),
     })
     await both(replication, stream.follow(), loading)
@@ -168,7 +172,7 @@ function slotGone(slot: string): CannotGoOn {
   return new CannotGoOn(
     `the replication slot ${slot} is gone, and with it the changes since the pipe last ran; ` +
       'make a pipe with the replicationMode cdc, which loads the tables, or go on without these changes after ' +
-      `SELECT pg_create_logical_replication_slot('${slot}', 'pgoutput')`,
+      createSlotStatement(slot),
   )
 }
 
@@ -205,6 +209,7 @@ interface Targets {
 async function openTargets(replication: Replication, described: DescribedSource): Promise<Targets> {
   const { tables, source, engine, parts, signal, status } = replication
   await finishSwaps(replication)
+  await forgetDropped(replication)
   const stored = await tables.listTables()
   const plan = planTables({
     mappings: source.tableMappings,
@@ -245,13 +250,33 @@ async function finishSwaps({ tables, engine, parts, signal }: Replication): Prom
   }
 }
 
+/** A table that is loaded and is not in the engine any more is loaded again. */
+async function forgetDropped({ tables, engine, source, parts, signal }: Replication): Promise<void> {
+  if (source.settings.replicationMode === 'cdc_only') return
+  const { database } = parts.pipe.destination
+  const loaded = (await tables.listTables()).filter(({ phase }) => phase === 'following')
+  for (let begin = 0; begin < loaded.length; begin += openedAtOnce) {
+    const some = loaded.slice(begin, begin + openedAtOnce)
+    const columns = await Promise.all(
+      some.map(({ targetTable }) => engine.listColumns({ database, table: targetTable }, signal)),
+    )
+    const dropped = some.filter((_, index) => columns[index]!.length === 0)
+    for (const { targetTable } of dropped) {
+      parts.log.warn('a table was gone from the engine; it is loaded anew', { pipeId: parts.pipe.id })
+      await tables.removeTable(targetTable)
+    }
+  }
+}
+
 async function openPlanned(
-  { tables, engine, signal }: Replication,
+  replication: Replication,
   parts: TargetParts,
   described: DescribedSource,
   { mapping, stored: planned, isNew, like }: TablePlan['filled'][number],
 ): Promise<Target> {
+  const { tables, engine, signal } = replication
   const { database } = parts
+  if (isNew) await checkRivals(replication, database, mapping.targetTable)
   const isFirstLoad = isNew && planned.phase === 'snapshot' && planned.replaces === null
   const isTaken = isFirstLoad && (await isOfEarlierLoad(parts, planned.targetTable))
   // What is there already is not what this load fills: it stays until the load can take its place.
@@ -264,6 +289,16 @@ async function openPlanned(
   const target = await openTarget(parts, tableOf(described, mapping), stored)
   if (isNew || !isDeepStrictEqual(target.stored, stored)) await tables.saveTable(target.stored)
   return target
+}
+
+/** Two that fill one table would take it from each other. */
+async function checkRivals({ tables }: Replication, database: string, table: string): Promise<void> {
+  const rival = (await tables.listRivals(table)).find((other) => other.database === database)
+  if (!rival) return
+  throw new EngineError(
+    'user',
+    `the pipe ${JSON.stringify(rival.name)} fills the table ${JSON.stringify(table)} already; choose another targetTable`,
+  )
 }
 
 /** Whether the table has rows that a pipe has replicated before. Rejects when it has others. */

@@ -6,14 +6,14 @@ import { MemoryStore } from '../../../test/runner-world/memory-store.ts'
 import { MemoryTables } from '../../../test/runner-world/memory-tables.ts'
 import { makeRunnerWorld } from '../../../test/runner-world.ts'
 import { openBadRows } from '../../engine/bad-rows.ts'
-import { type BadRow, EngineError } from '../../engine/engine.ts'
+import { type BadRow, EngineError, type Sink } from '../../engine/engine.ts'
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import { openSink } from '../../engine/sink.ts'
 import { Egress } from '../../lib/egress.ts'
 import { Secret } from '../../lib/secret.ts'
-import { rangeToken } from './names.ts'
+import { shadowName } from './names.ts'
 import { replayTables } from './replay-tables.ts'
-import type { StoredTable } from './table-store.ts'
+import type { StoredTable, TableStore } from './table-store.ts'
 import { versionOf } from './versions.ts'
 
 const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
@@ -52,18 +52,30 @@ function tableOf(targetTable: string, change: Partial<StoredTable> = {}): Stored
   }
 }
 
+function shadowOf(replaces: string, change: Partial<StoredTable> = {}): StoredTable {
+  return tableOf(shadowName(replaces), { replaces, phase: 'snapshot', loadId: 'next', beginLsn: '0/1F4', ...change })
+}
+
+interface Means {
+  store?: MemoryStore
+  /** When rows are first tried out. */
+  meanwhile?(tables: TableStore): Promise<void>
+  /** Whether inserts arrive without anybody getting to know it. */
+  isInsertLost?: boolean
+}
+
 let kept = 0
 /** A line that was refused, with the fields that the table had then. */
-function refused(id: number, version: bigint, more: Partial<BadRow> = {}): BadRow {
+function refused(id: number, version: bigint, { loadId = 'load' }: { loadId?: string | null } = {}): BadRow {
+  const fields = ['note', 'id', '_penstock_version', '_penstock_deleted']
   return {
     id: `penstock-token-${kept++}`,
     partition: 'public.orders',
     position: `change ${id}`,
     raw: Buffer.from(`row ${id}\t${id}\t${version}\t0`),
-    meta: JSON.stringify({ fields: ['note', 'id', '_penstock_version', '_penstock_deleted'] }),
+    meta: JSON.stringify(loadId === null ? { fields } : { fields, loadId }),
     reason: 'it did not fit',
     at: new Date(Date.UTC(2026, 10, 15, 12, 0, kept)).toISOString(),
-    ...more,
   }
 }
 
@@ -92,16 +104,34 @@ describe('refused rows of a postgres pipe', () => {
     await sink.close()
   }
 
-  async function replay(stored: StoredTable[]): Promise<void> {
-    const tables = new MemoryTables()
-    for (const table of stored) tables.tables.set(table.targetTable, table)
+  async function replay(stored: StoredTable[], means: Means = {}): Promise<void> {
+    const memory = new MemoryTables()
+    for (const table of stored) memory.tables.set(table.targetTable, table)
+    const tables = memory.of({ epoch: 1 })
+    let { meanwhile } = means
+    const watched = (sink: Sink): Sink => ({
+      ...sink,
+      async tryOut(...tried) {
+        const change = meanwhile
+        meanwhile = undefined
+        const outcome = await sink.tryOut(...tried)
+        await change?.(tables)
+        return outcome
+      },
+      async insert(...sent) {
+        const outcome = await sink.insert(...sent)
+        if (means.isInsertLost) throw new EngineError('passing', 'the engine is away')
+        return outcome
+      },
+    })
     const openTables = async () =>
       ({
-        openSink: (table, opening) => openSink(egress, accessOf(), table, place, { signal: opening }),
+        openSink: async (table, opening) =>
+          watched(await openSink(egress, accessOf(), table, place, { signal: opening })),
         close: async () => undefined,
       }) as Pick<ReplicaTables, 'openSink' | 'close'> as ReplicaTables
-    const store = new MemoryStore().of({ slot: 0, slots: 1, epoch: 1 })
-    const parts = { ...common, pipe, egress, store, tables: tables.of({ epoch: 1 }), access: accessOf(), openTables }
+    const store = (means.store ?? new MemoryStore()).of({ slot: 0, slots: 1, epoch: 1 })
+    const parts = { ...common, pipe, egress, store, tables, access: accessOf(), openTables }
     await replayTables(parts, { signal })
     assert.deepEqual(await store.listDeliveries(), [])
   }
@@ -134,19 +164,73 @@ describe('refused rows of a postgres pipe', () => {
     assert.deepEqual([idsIn('orders'), idsIn('items')], [[1, 2], [3]])
   })
 
-  it('of a table that took the place of another are found by the name that it had', async () => {
-    await keep('swapped', [])
-    await keep('swapped_penstock_resync', [refused(1, versionOf(200n, 1))])
-    const shadow = tableOf('swapped_penstock_resync', { replaces: 'swapped', phase: 'snapshot' })
+  it('of a table that is loaded beside another wait until it has taken its place', async () => {
+    await keep('swapped', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
+    const shadow = shadowOf('swapped')
     await replay([tableOf('swapped'), shadow])
-    assert.deepEqual(
-      [idsIn('swapped'), idsIn('swapped_penstock_resync')],
-      [[], [1]],
-      'as long as it has it, they go there',
-    )
-    await keep('swapped_penstock_resync', [refused(2, versionOf(200n, 1))])
-    await replay([tableOf('swapped')])
-    assert.deepEqual([idsIn('swapped'), idsIn('swapped_penstock_resync')], [[2], [1]])
+    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[2], 1])
+    await replay([shadow])
+    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[2], 1], 'also when there is no other')
+    await replay([{ ...shadow, targetTable: 'swapped', replaces: null, phase: 'following' }])
+    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[1, 2], 0])
+  })
+
+  it('stay as they are while a table takes the place of another', async () => {
+    await keep('swapping', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
+    await replay([tableOf('swapping'), shadowOf('swapping', { phase: 'swapping' })])
+    assert.deepEqual([idsIn('swapping'), await countKept('swapping')], [[], 2])
+  })
+
+  it('of an earlier load are not brought back, however large the versions of its server were', async () => {
+    await keep('moved', [refused(1, versionOf(5000n, 1), { loadId: 'before' }), refused(2, versionOf(101n, 1))])
+    await replay([tableOf('moved')])
+    assert.deepEqual([idsIn('moved'), await countKept('moved')], [[2], 0])
+  })
+
+  it('of which nobody knows the load stay as they are', async () => {
+    await keep('unknown', [refused(1, versionOf(500n, 1), { loadId: null })])
+    await replay([tableOf('unknown')])
+    assert.deepEqual([idsIn('unknown'), await countKept('unknown')], [[], 1])
+  })
+
+  it('are not brought back when the table becomes another one while they are tried out', async () => {
+    await keep('changed', [refused(1, versionOf(600n, 1)), refused(2, versionOf(500n, 0), { loadId: 'next' })])
+    const meanwhile = (tables: TableStore) => tables.finishSwap(shadowName('changed'))
+    await replay([tableOf('changed'), shadowOf('changed')], { meanwhile })
+    assert.deepEqual([idsIn('changed'), await countKept('changed')], [[2], 0])
+  })
+
+  it('are not brought back when they are truncated while they are tried out', async () => {
+    await keep('emptied', [refused(1, versionOf(299n, 1)), refused(2, versionOf(301n, 1))])
+    const meanwhile = (tables: TableStore) =>
+      tables.saveTable(tableOf('emptied', { truncatedVersion: String(versionOf(300n, 1)) }))
+    await replay([tableOf('emptied')], { meanwhile })
+    assert.deepEqual([idsIn('emptied'), await countKept('emptied')], [[2], 0])
+  })
+
+  it('are left alone when the table is not filled any more', async () => {
+    await keep('unmapped', [refused(1, versionOf(200n, 1))])
+    await replay([tableOf('unmapped')], { meanwhile: (tables) => tables.removeTable('unmapped') })
+    assert.deepEqual([idsIn('unmapped'), await countKept('unmapped')], [[], 1])
+  })
+
+  it('that may be there already are there once, also when some of them are void by now', async () => {
+    await keep('again', [refused(1, versionOf(299n, 1)), refused(2, versionOf(301n, 1))])
+    const store = new MemoryStore()
+    await assert.rejects(replay([tableOf('again')], { store, isInsertLost: true }), /away/)
+    assert.deepEqual([idsIn('again'), store.deliveries.size], [[1, 2], 1])
+    await replay([tableOf('again', { truncatedVersion: String(versionOf(300n, 1)) })], { store })
+    assert.deepEqual([idsIn('again'), await countKept('again')], [[1, 2], 0])
+  })
+
+  it('that were on their way into a table that is another one now are not sent again', async () => {
+    await keep('replaced', [refused(1, versionOf(200n, 1))])
+    const store = new MemoryStore()
+    await assert.rejects(replay([tableOf('replaced')], { store, isInsertLost: true }), /away/)
+    engine.tables.delete('default.replaced')
+    await keep('replaced', [])
+    await replay([tableOf('replaced', { loadId: 'next' })], { store })
+    assert.deepEqual([idsIn('replaced'), await countKept('replaced')], [[], 0])
   })
 
   it('are not brought back when a later load, or a truncate, has made them void', async () => {
@@ -167,12 +251,10 @@ describe('refused rows of a postgres pipe', () => {
   })
 
   it('of a pipe that only loads are those of its last load', async () => {
-    const ofLoad = (id: number, loadId: string, number: number) =>
-      refused(id, 0n, { id: `${rangeToken(loadId, number)}-${id}` })
-    await keep('once', [ofLoad(1, 'before', 0), ofLoad(2, 'load', 0), ofLoad(3, 'load', 1), ofLoad(4, 'before', 1)])
-    await replay([tableOf('once', { beginLsn: '0/0' })])
-    assert.deepEqual(idsIn('once'), [2, 3])
-    assert.equal(await countKept('once'), 0)
+    const ofLoad = (id: number, loadId: string) => refused(id, 0n, { loadId })
+    await keep('once', [ofLoad(1, 'before'), ofLoad(2, 'load'), ofLoad(3, 'load'), ofLoad(4, 'next')])
+    await replay([tableOf('once', { beginLsn: '0/0' }), shadowOf('once', { beginLsn: '0/0' })])
+    assert.deepEqual([idsIn('once'), await countKept('once')], [[2, 3], 1])
   })
 
   it('of one table that is gone do not hold up those of another, and are told', async () => {

@@ -1,17 +1,18 @@
-// Rows that the tables of a postgres pipe refused are tried again, as they were: their versions decide what is newer. What a table
-// has got anew by a later load, or what was truncated since, is left out: such a row has no trace there, and would come back.
+// Rows that the tables of a postgres pipe refused are tried again, as they were, in the table that refused them: their versions
+// decide what is newer there. Another load has brought everything anew, maybe from another server, whose versions say nothing to
+// those of the first: what was refused before it must not come back, nor may what was truncated since.
+import { isDeepStrictEqual } from 'node:util'
 import { type BadRows, listRefusing, openBadRows } from '../../engine/bad-rows.ts'
 import type { EngineAccess } from '../../engine/check.ts'
-import { type BadRow, EngineError, type EngineTable } from '../../engine/engine.ts'
+import { type BadRow, EngineError, type EngineTable, type Sink } from '../../engine/engine.ts'
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { replayPartition } from '../recover.ts'
-import { replayBadRows } from '../replay.ts'
+import { type Fate, replayTable, type Trial } from '../replay.ts'
 import type { RowShape } from '../rows.ts'
 import type { CommonParts } from '../worker.ts'
-import { rowsOfKeptLines, versionOfKept } from './kept-lines.ts'
+import { findLoadOfKept, rowsOfKeptLines, versionOfKept } from './kept-lines.ts'
 import { shapeOf } from './line-rows.ts'
-import { rangeToken, shadowName } from './names.ts'
 import type { StoredTable } from './table-store.ts'
 import { versionOf } from './versions.ts'
 
@@ -25,20 +26,21 @@ export interface ReplayTablesParts
 export async function replayTables(parts: ReplayTablesParts, { signal }: { signal: AbortSignal }): Promise<void> {
   const { pipe, tables, store, egress, access, openTables } = parts
   const { database } = pipe.destination
-  const stored = await tables.listTables()
-  const kept = stored.flatMap((table) => keptFor(table, stored).map((refusing) => ({ table, refusing })))
-  const names = kept.map(({ refusing }) => refusing)
-  const there = new Set(await listRefusing(egress, access, { database, tables: names }, { signal }))
+  // What a shadow refuses is kept beside the table whose place it takes.
+  const names = (await tables.listTables()).flatMap(({ targetTable, replaces }) =>
+    replaces === null ? [targetTable] : [],
+  )
+  const refusing = await listRefusing(egress, access, { database, tables: names }, { signal })
   const left = new Set((await store.listDeliveries()).map(({ ranges }) => ranges[0]?.partition))
   const engine = await openTables(signal)
   let failure: EngineError | undefined
   try {
-    for (const { table, refusing } of kept.filter((one) => there.has(one.refusing))) {
+    for (const table of refusing) {
       signal.throwIfAborted()
-      const badRows = await openBadRows(egress, access, { database, table: refusing }, { signal })
+      const badRows = await openBadRows(egress, access, { database, table }, { signal })
       try {
-        const isNeeded = left.has(partitionOf(refusing)) || (await badRows.count(pipe.id)) > 0
-        if (isNeeded) await replayTable(parts, { table, refusing, engine, badRows }, signal)
+        const isNeeded = left.has(partitionOf(table)) || (await badRows.count(pipe.id)) > 0
+        if (isNeeded) await replayOne(parts, { name: table, engine, badRows }, signal)
       } catch (error) {
         if (!(error instanceof EngineError && error.kind === 'user')) throw error
         failure ??= error
@@ -52,39 +54,57 @@ export async function replayTables(parts: ReplayTablesParts, { signal }: { signa
   if (failure) throw failure
 }
 
-function partitionOf(refusing: string): string {
-  return `${replayPartition}:${refusing}`
-}
-
-/** By which names it may have refused rows: also by that which it had until it took the place of another. */
-function keptFor({ targetTable, replaces }: StoredTable, all: StoredTable[]): string[] {
-  const before = shadowName(targetTable)
-  const isTaken = all.some((other) => other.targetTable === before)
-  return replaces === null && !isTaken ? [targetTable, before] : [targetTable]
+function partitionOf(table: string): string {
+  return `${replayPartition}:${table}`
 }
 
 interface TableToReplay {
-  table: StoredTable
-  /** By which name the rows are kept. */
-  refusing: string
+  name: string
   engine: ReplicaTables
   badRows: BadRows
 }
 
-async function replayTable(
+async function replayOne(
   parts: ReplayTablesParts,
-  { table: stored, refusing, engine, badRows }: TableToReplay,
+  { name, engine, badRows }: TableToReplay,
   signal: AbortSignal,
 ): Promise<void> {
-  const shape = shapeOf(stored.columns.map(({ name, type }) => ({ name, values: { type } })))
   const { database } = parts.pipe.destination
-  const table = engineTable({ database, table: stored.targetTable }, shape)
-  await replayBadRows({ ...parts, openSink: (opening) => engine.openSink(table, opening) }, badRows, {
-    signal,
-    encode: async (rows) => rowsOfKeptLines(shape, rows),
-    partition: partitionOf(refusing),
-    isSuperseded: supersededIn(stored),
-  })
+  let opened: { stored: StoredTable; shape: RowShape; sink: Sink } | undefined
+  const close = async (): Promise<void> => {
+    const sink = opened?.sink
+    opened = undefined
+    await sink?.close().catch(() => undefined)
+  }
+  const look = async (): Promise<Trial | undefined> => {
+    const { stored, shadow } = findTable(await parts.tables.listTables(), name)
+    // What is called so in the engine may be either of them until the swap is recorded.
+    if (!stored || shadow?.phase === 'swapping') return undefined
+    if (opened && isSameTable(opened.stored, stored)) {
+      const { sink, shape } = opened
+      return { sink, encode: async (rows) => rowsOfKeptLines(shape, rows), fateOf: fatesIn(stored, shadow) }
+    }
+    await close()
+    const shape = shapeOf(stored.columns.map(({ name: column, type }) => ({ name: column, values: { type } })))
+    opened = { stored, shape, sink: await engine.openSink(engineTable({ database, table: name }, shape), signal) }
+    // To open it may have taken long.
+    return await look()
+  }
+  try {
+    await replayTable(parts, badRows, { signal, partition: partitionOf(name), look })
+  } finally {
+    await close()
+  }
+}
+
+function findTable(all: StoredTable[], name: string): Partial<Record<'stored' | 'shadow', StoredTable>> {
+  const stored = all.find(({ targetTable, replaces }) => targetTable === name && replaces === null)
+  const shadow = all.find(({ replaces }) => replaces === name)
+  return { ...(stored ? { stored } : {}), ...(shadow ? { shadow } : {}) }
+}
+
+function isSameTable(one: StoredTable, other: StoredTable): boolean {
+  return one.loadId === other.loadId && isDeepStrictEqual(one.columns, other.columns)
 }
 
 /** As it is: a replay neither makes it nor changes it. */
@@ -92,14 +112,17 @@ function engineTable(place: { database: string; table: string }, { fields }: Row
   return { ...place, columns: fields.map(({ name, type }) => ({ name, type })) }
 }
 
-function supersededIn({ beginLsn, loadId, rangeCount, truncatedVersion }: StoredTable): (row: BadRow) => boolean {
+function fatesIn(
+  { beginLsn, loadId, truncatedVersion }: StoredTable,
+  shadow: StoredTable | undefined,
+): (row: BadRow) => Fate {
   const loaded = versionOf(beginLsn === null ? 0n : parseLsn(beginLsn), 0)
   const truncated = BigInt(truncatedVersion ?? 0)
   const oldest = truncated > loaded ? truncated : loaded
-  const tokens = new Set(Array.from({ length: rangeCount ?? 0 }, (_, number) => rangeToken(loadId, number)))
   return (row) => {
-    const version = versionOfKept(row)
-    // What was loaded without being followed has no version: it is known by its load.
-    return version === 0n ? !tokens.has(row.id.slice(0, row.id.lastIndexOf('-'))) : version < oldest
+    const loadOfRow = findLoadOfKept(row)
+    // Those of the shadow are tried when it has taken the place of the table; of which table others are, nobody can tell.
+    if (loadOfRow === undefined || loadOfRow === shadow?.loadId) return 'left'
+    return loadOfRow === loadId && versionOfKept(row) >= oldest ? 'tried' : 'void'
   }
 }

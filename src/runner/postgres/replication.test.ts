@@ -383,6 +383,29 @@ describe('replication', () => {
     assert.ok(end.end === 'failed' && /is gone, and with it the changes/.test(end.reason), JSON.stringify(end))
   })
 
+  it('loads a table again that is gone from the engine', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.start()
+    await follows(world, 'orders')
+    world.replicas.tables.delete('orders')
+    await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
+    await follows(world, 'orders')
+  })
+
+  it('takes no table from another pipe', async (t) => {
+    const world = await worldWith(t, orders, [tableMapping('orders')])
+    world.tables.rivals = [
+      { name: 'elsewhere', database: 'other' },
+      { name: 'first', database: 'shop' },
+    ]
+    world.pipe = { ...world.pipe, state: 'Provisioning' }
+    const end = await world.start().ended
+    assert.ok(
+      end.end === 'failed' && end.reason.startsWith('the pipe "first" fills the table "orders"'),
+      JSON.stringify(end),
+    )
+  })
+
   it('refuses to mix its rows with those of somebody else', async (t) => {
     const world = await worldWith(t, orders, [tableMapping('orders')])
     world.replicas.tables.set('orders', {

@@ -40,6 +40,8 @@ export interface StreamParts {
   nextNumber: number
   targetsOf(relation: Relation): Target[]
   isFilled(target: Target): boolean
+  /** Whether there is more to tell of than of changes. */
+  isLoading(): boolean
   /** A relation looks otherwise than its targets. Resolves when they can take it. */
   reshape(relation: Relation, before: Relation | undefined): Promise<void>
 }
@@ -120,6 +122,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     const rows = lineRows({
       shape: shapeOf(columns),
       ...lines.take(),
+      loadId: target.stored.loadId,
       partition: tableName(target.mapping),
       position: (index) => `change ${index + 1} of ${id}`,
     })
@@ -220,6 +223,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
             well()
           }
           status.retained(Math.max(0, Number(wal.serverEnd - acknowledged)))
+          if (parts.isLoading()) continue
           if (changes.isEmpty) status.doing('Waiting for changes')
           else status.doing(`Gathering changes: ${countOf(changes.count, 'change')} so far`)
         }

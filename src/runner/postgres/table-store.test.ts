@@ -52,6 +52,7 @@ function keeps(makeKept: () => Promise<Kept>): void {
     await store.saveTable(shadow)
     await store.saveTable(orders)
     assert.deepEqual(await store.listTables(), [orders, shadow])
+    assert.deepEqual(await store.listRivals('orders'), [])
     const changed: StoredTable = {
       ...orders,
       sourceTable: 'other',

@@ -39,6 +39,8 @@ export interface StoredTable {
 /** Everything that writes rejects with PlaceLost when another has the place of the worker. */
 export interface TableStore {
   listTables(): Promise<StoredTable[]>
+  /** The names of other pipes of the service that fill a table of this name, with the databases that they fill. */
+  listRivals(table: string): Promise<{ name: string; database: string }[]>
   /** When everything was last asked to be loaded again. */
   findReloadRequest(): Promise<string | null>
   /** Everything is to be loaded again. */

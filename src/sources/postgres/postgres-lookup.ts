@@ -4,27 +4,26 @@ import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { PostgresLink } from './postgres-link.ts'
 import { quotedTable } from './postgres-words.ts'
 
-type Texts = (string | null)[]
+export interface RowsToFind {
+  keyColumns: string[]
+  /** As PostgreSQL prints them. All are in one statement. */
+  keys: (string | null)[][]
+  columns: string[]
+}
 
-const rowsAtOnce = 500
-
-/** For each key the values of the columns, as PostgreSQL prints them; undefined for a row that is not there. */
-export async function lookUp(
+/** Of those rows that are there, the key and the columns, as COPY writes them; pieces end where lines end. */
+export function lookUp(
   link: PostgresLink,
   mapping: TableMapping,
-  { keyColumns, keys, columns }: { keyColumns: string[]; keys: Texts[]; columns: string[] },
-): Promise<(Texts | undefined)[]> {
+  { keyColumns, keys, columns }: RowsToFind,
+): AsyncIterable<Buffer> {
   const names = keyColumns.map((name) => pg.escapeIdentifier(name)).join(', ')
   const selected = [...keyColumns, ...columns].map((name) => pg.escapeIdentifier(name)).join(', ')
-  const found = new Map<string, Texts>()
-  for (let begin = 0; begin < keys.length; begin += rowsAtOnce) {
-    const some = keys.slice(begin, begin + rowsAtOnce).map((key) => `(${key.map(literal).join(', ')})`)
-    const rows = await link.query(
-      `SELECT ${selected} FROM ${quotedTable(mapping)} WHERE (${names}) IN (${some.join(', ')})`,
-    )
-    for (const row of rows) found.set(JSON.stringify(row.slice(0, keyColumns.length)), row.slice(keyColumns.length))
-  }
-  return keys.map((key) => found.get(JSON.stringify(key)))
+  const wanted = keys.map((key) => `(${key.map(literal).join(', ')})`).join(', ')
+  // Values are large: an answer to a query would have to be in memory as a whole.
+  return link.copyOut(
+    `COPY (SELECT ${selected} FROM ${quotedTable(mapping)} WHERE (${names}) IN (${wanted})) TO STDOUT`,
+  )
 }
 
 function literal(value: string | null): string {

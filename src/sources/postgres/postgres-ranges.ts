@@ -1,7 +1,9 @@
 // How a table is cut into ranges that are loaded one by one, each with one COPY. What follows changes cuts by where rows lie, which
 // the server reads fastest: a row that moves meanwhile comes again with the change that moved it. A load that nothing follows cuts
 // by the primary key, which stays what it is when the load is interrupted and goes on with what the table is then.
+import { hash } from 'node:crypto'
 import pg from 'pg'
+import type { TableFile } from './postgres-files.ts'
 import type { PostgresLink } from './postgres-link.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { quotedTable } from './postgres-words.ts'
@@ -24,6 +26,8 @@ interface Range {
   /** Of a partitioned table, one of its partitions; quoted. */
   from: string
   where: string
+  /** Of one that is not cut by the key: it means these rows only as long as they lie there. */
+  place?: { file: string; leaves: string }
 }
 
 /** In memory, and in one block of the engine. */
@@ -48,8 +52,31 @@ export async function planLoad(
   const rows = Math.min(rowsPerRange, mostRangeRows)
   const ranges = mayCutByKey
     ? await byKey(link, table, rowsFor(leaves, rows))
-    : leaves.flatMap((leaf) => (mayCutByPlace ? byPlace(leaf, rows) : [{ from: leaf.name, where: 'true' }]))
+    : leaves.flatMap((leaf) => {
+        const place = { file: fileText(leaf), leaves: digestOf(leaves) }
+        const cut = mayCutByPlace ? byPlace(leaf, rows) : [{ from: leaf.name, where: 'true' }]
+        return cut.map((range) => ({ ...range, place }))
+      })
   return { ranges: ranges.map((range) => JSON.stringify(range)), rowsEstimated }
+}
+
+/** Whether ranges of an earlier plan still are the rows that they were: no file is another one, and no partition gone or new. */
+export function areStillThere(ranges: string[], files: TableFile[]): boolean {
+  const present = new Set(files.map(fileText))
+  const leaves = digestOf(files)
+  return ranges.every((range) => {
+    const { place } = JSON.parse(range) as Range
+    return !place || (place.leaves === leaves && present.has(place.file))
+  })
+}
+
+function fileText({ tableId, fileNumber }: TableFile): string {
+  return `${tableId}/${fileNumber}`
+}
+
+function digestOf(leaves: TableFile[]): string {
+  const ids = leaves.map(({ tableId }) => tableId).toSorted()
+  return hash('sha256', ids.join(','), 'hex').slice(0, 16)
 }
 
 /** COPY of the rows of a range, with what the expressions make of them. */
@@ -58,7 +85,7 @@ export function copyText(range: string, expressions: string[]): string {
   return `COPY (SELECT ${expressions.join(', ')} FROM ${from} WHERE ${where}) TO STDOUT`
 }
 
-interface Leaf {
+interface Leaf extends TableFile {
   /** With `ONLY`: what inherits from a table is another table. */
   name: string
   blocks: number
@@ -72,6 +99,8 @@ async function listLeaves(link: PostgresLink, { found: { id } }: MappedTable): P
   const rows = await link.query(
     `SELECT
        format('ONLY %I.%I', schema.nspname, leaf.relname),
+       leaf.oid,
+       pg_catalog.pg_relation_filenode(leaf.oid),
        pg_catalog.pg_relation_size(leaf.oid) / current_setting('block_size')::bigint,
        pg_catalog.pg_table_size(leaf.oid),
        leaf.reltuples::bigint,
@@ -81,9 +110,9 @@ async function listLeaves(link: PostgresLink, { found: { id } }: MappedTable): P
        SELECT relid FROM pg_catalog.pg_partition_tree(${Number(id)}) WHERE isleaf AND relid <> ${Number(id)})
      ORDER BY 1`,
   )
-  return rows.map(([name, ...numbers]) => {
+  return rows.map(([name, tableId, fileNumber = null, ...numbers]) => {
     const [blocks = 0, sizeBytes = 0, countedRows = -1, countedBlocks = 0] = numbers.map(Number)
-    return { name: name ?? '', blocks, sizeBytes, countedRows, countedBlocks }
+    return { name: name ?? '', tableId: tableId ?? '', fileNumber, blocks, sizeBytes, countedRows, countedBlocks }
   })
 }
 

@@ -6,7 +6,7 @@ import { type FailureDetails, ProbeFailure } from '../source.ts'
 import { findPublication, findSlot, listPublishedTables, type Publication, type Server } from './postgres-catalogue.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { listed, plainName, quotedTable, tableName } from './postgres-words.ts'
+import { createSlotStatement, listed, plainName, quotedTable, tableName } from './postgres-words.ts'
 
 const oldestVersion = 12
 
@@ -125,7 +125,7 @@ async function checkSlot(
     return fail({
       code: 'not_found',
       reason: `the server has no replication slot ${name}`,
-      remedy: `check its name, or run SELECT pg_create_logical_replication_slot('${name}', 'pgoutput')`,
+      remedy: `check its name, or run ${createSlotStatement(name)}`,
       field,
     })
   }

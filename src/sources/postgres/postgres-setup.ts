@@ -78,6 +78,8 @@ export async function createSlot(
   slot: string,
   { isFailover }: { isFailover: boolean },
 ): Promise<string> {
+  // It waits for all who are writing, which may take longer than anything else here may wait for a lock.
+  await replication.query('SET lock_timeout = 0')
   const options = isFailover ? "(SNAPSHOT 'nothing', FAILOVER true)" : 'NOEXPORT_SNAPSHOT'
   const [created] = await replication.query(
     `CREATE_REPLICATION_SLOT ${pg.escapeIdentifier(slot)} LOGICAL pgoutput ${options}`,

@@ -1,46 +1,87 @@
-// A moment of the source that several connections see alike, for as long as it is held.
+// A moment of the source that several connections see alike, for as long as it is held. The tables that are read stay where they lie.
 import { randomBytes } from 'node:crypto'
-import type { Surroundings } from '../source.ts'
+import { NotConnected, type Surroundings } from '../source.ts'
 import type { PostgresAccess } from './postgres-access.ts'
+import { lockFiles, type TableFiles } from './postgres-files.ts'
 import { type PostgresLink, parseLsn } from './postgres-link.ts'
+import type { MappedTable } from './postgres-tables.ts'
 
 export interface HeldSnapshot {
   /** Exactly the transactions that were committed before it are in it; 0n where nothing is followed. */
   lsn: bigint
-  /** A connection that sees it; the caller closes it. */
-  open(): Promise<PostgresLink>
+  /** Of all tables. */
+  files: TableFiles
+  /** A connection that sees it, to read one of the tables; the caller closes it. */
+  open(table: MappedTable): Promise<PostgresLink>
   release(): Promise<void>
 }
+
+export interface SnapshotOptions {
+  isFollowed: boolean
+  tables: MappedTable[]
+  /** To begin with, it may have to wait for all who are writing. */
+  stopping: AbortSignal
+}
+
+/** Tables are locked a little later than they are seen: somebody may come between. */
+const mostAttempts = 5
 
 export async function holdSnapshot(
   access: PostgresAccess,
   surroundings: Surroundings,
-  { isFollowed }: { isFollowed: boolean },
+  { isFollowed, tables, stopping }: SnapshotOptions,
 ): Promise<HeldSnapshot> {
-  const holder = await access.open(surroundings, { isReplication: isFollowed })
-  try {
-    // It is held for as long as the largest load takes.
-    await holder.query(stayIdle)
-    const { lsn, name } = isFollowed ? await exportWithSlot(holder) : await exportPlain(holder)
-    return {
-      lsn,
-      async open() {
-        const link = await access.open(surroundings, { isReplication: false })
-        try {
-          await link.query(stayIdle)
-          await link.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-          await link.query(`SET TRANSACTION SNAPSHOT '${name}'`)
-          return link
-        } catch (error) {
-          await link.close()
-          throw access.judge(error)
+  const whileWanted = { ...surroundings, signal: AbortSignal.any([surroundings.signal, stopping]) }
+  for (let attempt = 1; attempt <= mostAttempts; attempt++) {
+    const holder = await access.open(whileWanted, { isReplication: isFollowed })
+    try {
+      // It is held for as long as the largest load takes.
+      await holder.query(stayIdle)
+      const { lsn, name } = isFollowed ? await exportWithSlot(holder) : await exportPlain(holder)
+      const locked = await openLocked(access, whileWanted, name, tables)
+      if (locked) {
+        return {
+          lsn,
+          files: locked.files,
+          async open(table) {
+            // Each holds what it reads, whatever becomes of the others.
+            const own = await openLocked(access, surroundings, name, [table])
+            if (!own) throw new NotConnected()
+            return own.link
+          },
+          async release() {
+            await Promise.all([locked.link.close(), holder.close()])
+          },
         }
-      },
-      release: () => holder.close(),
+      }
+    } catch (error) {
+      await holder.close()
+      throw access.judge(error)
     }
-  } catch (error) {
     await holder.close()
+  }
+  throw new NotConnected()
+}
+
+/** Undefined when the snapshot does not see the tables as they lie now. */
+async function openLocked(
+  access: PostgresAccess,
+  surroundings: Surroundings,
+  snapshotName: string,
+  tables: MappedTable[],
+): Promise<{ link: PostgresLink; files: TableFiles } | undefined> {
+  const link = await access.open(surroundings, { isReplication: false })
+  let files: TableFiles | undefined
+  try {
+    await link.query(stayIdle)
+    await link.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    await link.query(`SET TRANSACTION SNAPSHOT '${snapshotName}'`)
+    files = await lockFiles(link, tables)
+    return files && { link, files }
+  } catch (error) {
     throw access.judge(error)
+  } finally {
+    if (!files) await link.close()
   }
 }
 
@@ -53,6 +94,8 @@ interface Exported {
 
 /** A slot that goes with its connection knows exactly which transactions its snapshot has. */
 async function exportWithSlot(holder: PostgresLink): Promise<Exported> {
+  // It waits for all who are writing, which may take longer than anything else here may wait for a lock.
+  await holder.query('SET lock_timeout = 0')
   const slot = `penstock_load_${randomBytes(6).toString('hex')}`
   const [created] = await holder.query(`CREATE_REPLICATION_SLOT ${slot} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT`)
   const [, lsn, name] = created ?? []

@@ -25,3 +25,7 @@ export function plainName(name: string): string {
 
 export const quotedTable = ({ sourceSchemaName, sourceTable }: TableName): string =>
   `${pg.escapeIdentifier(sourceSchemaName)}.${pg.escapeIdentifier(sourceTable)}`
+
+/** For the user to run. The name has nothing but small letters, digits and `_`. */
+export const createSlotStatement = (slot: string): string =>
+  `SELECT pg_create_logical_replication_slot('${slot}', 'pgoutput')`

@@ -1,0 +1,60 @@
+// The files that the rows of tables lie in. Whoever writes a table anew (TRUNCATE, VACUUM FULL, many an ALTER TABLE) gives it another
+// one, in which snapshots from before see nothing, and where each row lies elsewhere.
+import pg from 'pg'
+import type { PostgresLink } from './postgres-link.ts'
+import type { MappedTable } from './postgres-tables.ts'
+import { quotedTable } from './postgres-words.ts'
+
+/** A table, or a partition that has no partitions itself. */
+export interface TableFile {
+  tableId: string
+  /** Null where rows are not in a file of the server. */
+  fileNumber: string | null
+}
+
+/** Those of each table, by its id. */
+export type TableFiles = ReadonlyMap<string, TableFile[]>
+
+/**
+ * Until its transaction ends, nobody can write the tables anew. Undefined when somebody has since the snapshot of the transaction,
+ * or when they are not the tables any more that were described.
+ */
+export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Promise<TableFiles | undefined> {
+  const byId = new Map(tables.map((table) => [table.found.id, table]))
+  // With a partitioned table its partitions are locked too. What inherits from a table is another table.
+  const names = [...byId.values()].map(
+    ({ mapping, found }) => `${found.kind === 'p' ? '' : 'ONLY '}${quotedTable(mapping)}`,
+  )
+  await link.query(`LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`)
+  const roots = [...byId].map(
+    ([id, { mapping }]) => `(${Number(id)}::pg_catalog.oid, ${pg.escapeLiteral(quotedTable(mapping))})`,
+  )
+  const rows = await link.query(filesText(roots))
+  if (rows.some(([, , , isOther]) => isOther === 't')) return undefined
+  const files = new Map([...byId.keys()].map((id): [string, TableFile[]] => [id, []]))
+  for (const [rootId, tableId, fileNumber = null] of rows) {
+    if (tableId) files.get(rootId ?? '')?.push({ tableId, fileNumber })
+  }
+  return files
+}
+
+/** What is selected from a table is as the snapshot sees it; what functions tell is as it is now. */
+function filesText(roots: string[]): string {
+  return `
+    SELECT root.id, leaf.id, file.number,
+      pg_catalog.to_regclass(root.name)::pg_catalog.oid IS DISTINCT FROM root.id
+      OR leaf.id IS NOT NULL AND (
+        seen.oid IS NULL
+        OR nullif(seen.relfilenode, 0) IS DISTINCT FROM file.number
+        OR leaf.id <> root.id AND NOT seen.relispartition)
+    FROM (VALUES ${roots.join(', ')}) root (id, name)
+    LEFT JOIN LATERAL (
+      SELECT root.id
+      WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_partitioned_table partitioned WHERE partitioned.partrelid = root.id)
+      UNION ALL
+      SELECT relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(root.id::pg_catalog.regclass)
+      WHERE isleaf AND relid::pg_catalog.oid <> root.id
+    ) leaf (id) ON true
+    LEFT JOIN pg_catalog.pg_class seen ON seen.oid = leaf.id
+    CROSS JOIN LATERAL (SELECT pg_catalog.pg_relation_filenode(leaf.id::pg_catalog.regclass)) file (number)`
+}
