@@ -187,6 +187,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except (EngineError, RuntimeError) as error:
             self.answer_error(str(error), headers)
+        except UnicodeDecodeError as error:
+            # An error that quotes a row may end in the middle of a character.
+            self.answer_error(error.object.decode("utf-8", "replace"), headers)
 
     def authenticate(self, parameters):
         user = self.headers.get("X-ClickHouse-User") or parameters.get("user") or "default"
