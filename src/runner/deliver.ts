@@ -6,7 +6,7 @@ import { findRefused, keepRefused, recordOf, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import type { Rows } from './rows.ts'
-import { engineSettingsOf, type Session } from './session.ts'
+import type { Session } from './session.ts'
 import { countOf, timeOf } from './status.ts'
 import type { FigureChanges } from './worker.ts'
 
@@ -41,7 +41,7 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
     token: id,
     body: () => sent.body(),
     isRepeat: sending.isRepeat,
-    settings: engineSettingsOf(session.settings),
+    settings: session.settings,
   })
   let refused: RefusedRow[] = []
   const refuse = async (found: readonly RefusedRow[]): Promise<void> => {

@@ -8,7 +8,7 @@ import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } fro
 import { addFigures, noFigures } from './figures.ts'
 import { replayPartition } from './recover.ts'
 import type { Rows } from './rows.ts'
-import { encoderPartsOf, engineSettingsOf } from './session.ts'
+import { encoderPartsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
 /** Of a row that was kept. What is void, the table has got anew since: it is not tried again, and not listed any more. */
@@ -258,6 +258,6 @@ async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Prom
 }
 
 function insertOf({ pipe }: TableReplayParts, token: string, rows: Rows, isRepeat: boolean): Insert {
-  const settings = engineSettingsOf({ ...defaultSettings, ...pipe.settings })
+  const settings = { ...defaultSettings, ...pipe.settings }
   return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings }
 }

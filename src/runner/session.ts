@@ -1,5 +1,5 @@
 // What the parts of a worker share from the moment it is connected until it ends or begins anew after a failure.
-import type { PipeEngineSettings, Sink } from '../engine/engine.ts'
+import type { Sink } from '../engine/engine.ts'
 import type { Settings } from '../pipes/settings.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
 import { type BackOffTimes, usualBackOff } from './back-off.ts'
@@ -61,25 +61,6 @@ export interface Session extends CommonSession {
   parts: WorkerParts
   encoders: Encoders
   sink: Sink
-}
-
-export function engineSettingsOf(settings: Settings): PipeEngineSettings {
-  const {
-    engine_max_threads,
-    engine_max_insert_threads,
-    engine_max_download_threads,
-    engine_min_insert_block_size_bytes,
-    engine_parallel_distributed_insert_select,
-    engine_parallel_view_processing,
-  } = settings
-  return {
-    engine_max_threads,
-    engine_max_insert_threads,
-    engine_max_download_threads,
-    engine_min_insert_block_size_bytes,
-    engine_parallel_distributed_insert_select,
-    engine_parallel_view_processing,
-  }
 }
 
 export function encoderPartsOf({

@@ -2,6 +2,16 @@
 import { denialReasons, EgressError, howToAllowLoopback, type TlsFailure } from '../lib/egress.ts'
 import { type FailureCode, ProbeFailure, type ProbeStep } from './source.ts'
 
+/** Failures that pass by themselves while something runs: the rest is for the user to mend. */
+export const passingFailures: readonly FailureCode[] = [
+  'host_unknown',
+  'connection_refused',
+  'host_unreachable',
+  'timed_out',
+  'protocol_mismatch',
+  'source_failed',
+]
+
 const tlsFailures: Record<TlsFailure, { code: FailureCode; reason: string; remedy: string }> = {
   expired: {
     code: 'certificate_expired',

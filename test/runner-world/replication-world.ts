@@ -1,6 +1,7 @@
 // Workers of a postgres pipe between a real PostgreSQL and an engine in memory. A worker that dies is followed by another one that
 // knows nothing but what was stored.
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Log } from '../../src/lib/log.ts'
 import type { StoredPipe } from '../../src/pipes/pipe.ts'
@@ -54,7 +55,25 @@ export function tableMapping(table: string, more: Partial<TableMapping> = {}): T
   }
 }
 
-export async function makeReplicationWorld(
+/** Of a test, with these tables; it ends with the test. */
+export async function worldOfTest(
+  server: PostgresServer,
+  context: TestContext,
+  sql: string,
+  mappings: TableMapping[],
+  settings: Partial<PostgresSource['settings']> = {},
+): Promise<ReplicationWorld> {
+  const world = await makeReplicationWorld(server, { mappings, settings })
+  context.after(() => world.stop())
+  await world.query(sql)
+  return world
+}
+
+/** More than one range. */
+export const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
+  INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
+
+async function makeReplicationWorld(
   server: PostgresServer,
   { mappings, settings = {} }: { mappings: TableMapping[]; settings?: Partial<PostgresSource['settings']> },
 ): Promise<ReplicationWorld> {

@@ -1,6 +1,7 @@
 // Records of Avro and Protobuf, which are decoded here and sent as JSON with the columns by their names. A record cannot make
 // more than its size allows: a few bytes can stand for millions of values.
 import { Buffer } from 'node:buffer'
+import { passingFailures } from '../../sources/failure.ts'
 import { readAvroRecord } from '../../sources/formats/avro-rows.ts'
 import {
   type ConfluentFormat,
@@ -14,7 +15,7 @@ import { Undecodable } from '../../sources/formats/decode.ts'
 import { findInRow } from '../../sources/formats/field-path.ts'
 import { BudgetSpent, type SampleBudget } from '../../sources/formats/sample-budget.ts'
 import type { SchemaRegistry } from '../../sources/formats/schema-registry.ts'
-import { type FailureCode, NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
+import { NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { type FilledColumn, shapeByColumn } from './field-plan.ts'
 import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
@@ -133,18 +134,9 @@ async function openSchema(
     if (error instanceof Undecodable) return error
     if (!(error instanceof ProbeFailure)) throw error
     if (error.code === 'not_found') return new Undecodable(error.reason)
-    throw passing.includes(error.code) ? new NotConnected() : error
+    throw passingFailures.includes(error.code) ? new NotConnected() : error
   }
 }
-
-const passing: FailureCode[] = [
-  'host_unknown',
-  'connection_refused',
-  'host_unreachable',
-  'timed_out',
-  'protocol_mismatch',
-  'source_failed',
-]
 
 interface WrittenColumn {
   /** The name as JSON has it before a value. */

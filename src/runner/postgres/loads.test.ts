@@ -1,17 +1,16 @@
 // Loads of tables that somebody changes, locks or breaks meanwhile: no row is lost, and none is waited for in vain.
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  makeReplicationWorld,
+  orders,
   type ReplicationWorld,
   tableMapping,
+  worldOfTest,
 } from '../../../test/runner-world/replication-world.ts'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { EngineError } from '../../engine/engine.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
 import { makePostgresAccess, type PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import { holdSnapshot } from '../../sources/postgres/postgres-snapshot.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
@@ -24,20 +23,6 @@ describe('loads', () => {
   })
   after(() => server.stop())
 
-  const worldWith = async (
-    context: TestContext,
-    sql: string,
-    mappings: TableMapping[],
-    settings: Partial<PostgresSource['settings']> = {},
-  ): Promise<ReplicationWorld> => {
-    const world = await makeReplicationWorld(server, { mappings, settings })
-    context.after(() => world.stop())
-    await world.query(sql)
-    return world
-  }
-
-  const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
-    INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
   const items = `CREATE TABLE items (id int PRIMARY KEY, v text); INSERT INTO items SELECT i, 'x' FROM generate_series(1, 500) i`
 
   const idsIn = async (world: ReplicationWorld, table: string): Promise<string[]> =>
@@ -70,7 +55,7 @@ describe('loads', () => {
   }
 
   it('loses no row of a table that is written anew while another one is loaded', async (t) => {
-    const world = await worldWith(t, `${orders}; ${items}`, [tableMapping('orders'), tableMapping('items')])
+    const world = await worldOfTest(server, t, `${orders}; ${items}`, [tableMapping('orders'), tableMapping('items')])
     let rewriting: Promise<unknown> | undefined
     world.replicas.onInsert = async (when, table) => {
       if (when !== 'before' || table !== 'orders' || rewriting) return
@@ -85,7 +70,9 @@ describe('loads', () => {
   })
 
   it('plans an interrupted load anew when its rows lie elsewhere', async (t) => {
-    const world = await worldWith(t, `${orders}; DELETE FROM orders WHERE id <= 1500`, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, `${orders}; DELETE FROM orders WHERE id <= 1500`, [
+      tableMapping('orders'),
+    ])
     await breakOff(world, 'orders', 2)
     const loadId = world.tables.tables.get('orders')?.loadId
     await world.query('VACUUM FULL orders')
@@ -99,7 +86,7 @@ describe('loads', () => {
   })
 
   it('goes on with an interrupted load when its rows lie where they lay', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     await breakOff(world, 'orders', 2)
     const loadId = world.tables.tables.get('orders')?.loadId
     await world.query('UPDATE orders SET amount = 0 WHERE id % 3 = 0')
@@ -119,7 +106,7 @@ describe('loads', () => {
     INSERT INTO events SELECT i, 'x' FROM generate_series(1, 3500) i`
 
   it('goes on without a partition that is dropped while a load is interrupted', async (t) => {
-    const world = await worldWith(t, events, [tableMapping('events')], { initialLoadParallelism: 1 })
+    const world = await worldOfTest(server, t, events, [tableMapping('events')], { initialLoadParallelism: 1 })
     await breakOff(world, 'events', 1)
     await world.query('DROP TABLE events_2')
     world.start()
@@ -129,7 +116,7 @@ describe('loads', () => {
   })
 
   it('has the rows of a partition that is attached while a load is interrupted', async (t) => {
-    const world = await worldWith(t, events, [tableMapping('events')])
+    const world = await worldOfTest(server, t, events, [tableMapping('events')])
     await breakOff(world, 'events', 1)
     await world.query(`CREATE TABLE events_3 (id int PRIMARY KEY, v text); INSERT INTO events_3 VALUES (4001, 'y');
       ALTER TABLE events ATTACH PARTITION events_3 FOR VALUES FROM (4000) TO (5000)`)
@@ -139,7 +126,7 @@ describe('loads', () => {
   })
 
   it('waits for those who write when it begins, for as long as they do', async (t) => {
-    const world = await worldWith(t, `${orders}; CREATE TABLE other (n int)`, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, `${orders}; CREATE TABLE other (n int)`, [tableMapping('orders')])
     const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(3.5); COMMIT')
     await world.until('somebody writes', async () => {
       const locks = await world.query(
@@ -155,7 +142,8 @@ describe('loads', () => {
 
   it('completes rows whose large values are more than one answer may have', async (t) => {
     const body = String.raw`E'\\N \\. tab\t line\n' || repeat(md5(i::text), 3200)`
-    const world = await worldWith(
+    const world = await worldOfTest(
+      server,
       t,
       `CREATE TABLE papers (id text PRIMARY KEY, body text, more text, seen int);
        ALTER TABLE papers ALTER body SET STORAGE EXTERNAL;
@@ -174,7 +162,7 @@ describe('loads', () => {
   })
 
   it('tells what failed first when several parts of a load fail', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = async () => {
       const number = ++inserts
@@ -215,7 +203,7 @@ describe('loads', () => {
     const rewrite = 'ALTER TABLE items ADD at timestamptz DEFAULT clock_timestamp()'
 
     it('is another one when a table was written anew before it was locked', async (t) => {
-      const world = await worldWith(t, `${items}; ${events}`, [tableMapping('items'), tableMapping('events')])
+      const world = await worldOfTest(server, t, `${items}; ${events}`, [tableMapping('items'), tableMapping('events')])
       const { tables, holding } = await holdOf(world, async (attempt) => {
         if (attempt === 1) await world.query(rewrite)
         if (attempt === 2) await world.query('VACUUM FULL events_2')
@@ -237,7 +225,7 @@ describe('loads', () => {
     })
 
     it('is given up when a table is always written anew, and leaves nothing behind', async (t) => {
-      const world = await worldWith(t, items, [tableMapping('items')])
+      const world = await worldOfTest(server, t, items, [tableMapping('items')])
       const { holding } = await holdOf(world, () => world.query('VACUUM FULL items'))
       await assert.rejects(holding, NotConnected)
       await world.until('nothing is left', async () => {
@@ -247,7 +235,7 @@ describe('loads', () => {
     })
 
     it('is not waited for when the worker is to stop', async (t) => {
-      const world = await worldWith(t, `${items}; CREATE TABLE other (n int)`, [tableMapping('items')])
+      const world = await worldOfTest(server, t, `${items}; CREATE TABLE other (n int)`, [tableMapping('items')])
       const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(2.5); COMMIT')
       let isWriting = true
       void writing.finally(() => {

@@ -1,16 +1,15 @@
 // Replication from a real PostgreSQL: what the tables of the engine show is what the source has, whatever happens meanwhile.
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import type { MemoryRow } from '../../../test/runner-world/memory-replicas.ts'
 import {
-  makeReplicationWorld,
+  orders,
   type ReplicationWorld,
   tableMapping,
+  worldOfTest,
 } from '../../../test/runner-world/replication-world.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { EngineError } from '../../engine/engine.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { replicationName } from './names.ts'
 
@@ -20,18 +19,6 @@ describe('replication', () => {
     server = await startEmbedded()
   })
   after(() => server.stop())
-
-  const worldWith = async (
-    context: TestContext,
-    sql: string,
-    mappings: TableMapping[],
-    settings: Partial<PostgresSource['settings']> = {},
-  ): Promise<ReplicationWorld> => {
-    const world = await makeReplicationWorld(server, { mappings, settings })
-    context.after(() => world.stop())
-    await world.query(sql)
-    return world
-  }
 
   /** The rows of the source as the engine would show them. */
   const inSource = async (world: ReplicationWorld, table: string, columns = '*'): Promise<MemoryRow[]> => {
@@ -59,11 +46,8 @@ describe('replication', () => {
       ),
     )
 
-  const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
-    INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
-
   it('loads what is there and follows what changes', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
     await world.query(`UPDATE orders SET amount = 0 WHERE id < 50; DELETE FROM orders WHERE id BETWEEN 50 AND 60;
@@ -75,7 +59,7 @@ describe('replication', () => {
   })
 
   it('tells the source how far it has come only when the engine has it', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const slot = replicationName(world.pipe.id)
     const confirmed = async (): Promise<bigint> => {
       const [row] = await world.query(
@@ -106,7 +90,8 @@ describe('replication', () => {
 
   it('completes rows whose large values did not change', async (t) => {
     const large = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 400) n)"
-    const world = await worldWith(
+    const world = await worldOfTest(
+      server,
       t,
       `CREATE TABLE papers (id int PRIMARY KEY, body text, seen int);
        ALTER TABLE papers ALTER body SET STORAGE EXTERNAL;
@@ -127,7 +112,7 @@ describe('replication', () => {
   })
 
   it('goes on with the ranges that are left when a load is interrupted', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = (when) => {
       if (when === 'after' && ++inserts === 2) void world.start()
@@ -143,7 +128,7 @@ describe('replication', () => {
 
   it('sends the same batch again after a crash, whatever was there of it', async (t) => {
     for (const when of ['before', 'after'] as const) {
-      const world = await worldWith(t, orders, [
+      const world = await worldOfTest(server, t, orders, [
         tableMapping('orders', { tableEngine: 'MergeTree', targetTable: 'log' }),
       ])
       world.start()
@@ -165,7 +150,7 @@ describe('replication', () => {
   })
 
   it('cuts a transaction that is larger than memory the same way each time', async (t) => {
-    const world = await worldWith(t, 'CREATE TABLE logs (id int PRIMARY KEY, line text)', [
+    const world = await worldOfTest(server, t, 'CREATE TABLE logs (id int PRIMARY KEY, line text)', [
       tableMapping('logs', { tableEngine: 'MergeTree' }),
     ])
     world.start()
@@ -189,7 +174,7 @@ describe('replication', () => {
   })
 
   it('empties what the source truncates, and nothing that comes after', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = (when) => {
       // A load holds the table: it can be truncated only when that is broken off.
@@ -208,7 +193,7 @@ describe('replication', () => {
   })
 
   it('adds columns, and tells what to do about those that are renamed or have another type', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
     await world.query(
@@ -229,7 +214,8 @@ describe('replication', () => {
   })
 
   it('loads a table that is added, forgets one that is removed, and the others go on', async (t) => {
-    const world = await worldWith(
+    const world = await worldOfTest(
+      server,
       t,
       `${orders}; CREATE TABLE items (id int PRIMARY KEY, n int); INSERT INTO items VALUES (1, 1)`,
       [tableMapping('orders')],
@@ -258,7 +244,7 @@ describe('replication', () => {
   })
 
   it('loads everything beside what is there, and puts it in its place, when it is asked to', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
     const table = world.replicas.tables.get('orders')
@@ -279,7 +265,7 @@ describe('replication', () => {
   })
 
   it('loads everything again by itself when its slot is gone', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const running = world.start()
     await follows(world, 'orders')
     running.worker.stop()
@@ -291,7 +277,7 @@ describe('replication', () => {
   })
 
   it('does not empty a table whose place was taken before that could be recorded', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
     const open = world.replicas.open.bind(world.replicas)
@@ -317,7 +303,7 @@ describe('replication', () => {
   })
 
   it('loads everything anew when its slot is lost in the middle of a load', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = (when) => {
       if (when === 'after' && ++inserts === 2) running.worker.abort()
@@ -331,7 +317,7 @@ describe('replication', () => {
   })
 
   it('writes each change with the columns that the table had then', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')], { syncIntervalSeconds: 1 })
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { syncIntervalSeconds: 1 })
     world.start()
     await follows(world, 'orders')
     const inserts: { fields: string[]; line: string }[] = []
@@ -350,7 +336,7 @@ describe('replication', () => {
   })
 
   it('lets no batch overtake one that was given up when the worker was stopped', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const running = world.start()
     await follows(world, 'orders')
     const { promise: held, resolve: release } = Promise.withResolvers<void>()
@@ -373,7 +359,7 @@ describe('replication', () => {
   })
 
   it('says that changes are lost when it cannot load what it lacks', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')], { replicationMode: 'cdc_only' })
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { replicationMode: 'cdc_only' })
     const running = world.start()
     await world.until('it follows', () => world.statuses.at(-1)?.state === 'running')
     running.worker.stop()
@@ -384,7 +370,7 @@ describe('replication', () => {
   })
 
   it('loads a table again that is gone from the engine', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
     world.replicas.tables.delete('orders')
@@ -393,7 +379,7 @@ describe('replication', () => {
   })
 
   it('takes no table from another pipe', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.tables.rivals = [
       { name: 'elsewhere', database: 'other' },
       { name: 'first', database: 'shop' },
@@ -407,7 +393,7 @@ describe('replication', () => {
   })
 
   it('refuses to mix its rows with those of somebody else', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')])
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.replicas.tables.set('orders', {
       columns: [{ name: 'id', type: 'Int32' }],
       engine: 'MergeTree',
@@ -421,7 +407,7 @@ describe('replication', () => {
   })
 
   it('loads once and completes, range by range of the key, when nothing is to be followed', async (t) => {
-    const world = await worldWith(t, orders, [tableMapping('orders')], { replicationMode: 'snapshot' })
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { replicationMode: 'snapshot' })
     let inserts = 0
     world.replicas.onInsert = async (when) => {
       if (when !== 'after' || ++inserts !== 2) return

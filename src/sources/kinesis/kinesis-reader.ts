@@ -1,12 +1,13 @@
 // Reads a stream on from given positions: all shards that may be read, in turns. What a page brings beyond the limits of a read
 // waits here for the next one.
+
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import { passingFailures } from '../failure.ts'
 import {
   type Batch,
   EndOfInput,
-  type FailureCode,
   NotConnected,
   type Positions,
   ProbeFailure,
@@ -44,16 +45,6 @@ const maxRecordBytes = 32 * 1_024 * 1_024
 const longestRefreshMs = 30_000
 /** In a row: then what is wanted of a shard is not there any more. */
 const mostEmptyPages = 3
-
-/** What passes by itself. The rest is for the user to mend. */
-const passing: FailureCode[] = [
-  'host_unknown',
-  'connection_refused',
-  'host_unreachable',
-  'timed_out',
-  'protocol_mismatch',
-  'source_failed',
-]
 
 export interface KinesisReaderOptions {
   selection?: Selection
@@ -104,7 +95,7 @@ function rethrow(error: unknown): never {
   if (!(error instanceof ProbeFailure)) throw error
   // A region whose host does not resolve has been there when the pipe was made.
   const isUnresolved = error.code === 'wrong_region' && error.step === 'connect'
-  throw isUnresolved || passing.includes(error.code) ? new NotConnected() : error
+  throw isUnresolved || passingFailures.includes(error.code) ? new NotConnected() : error
 }
 
 /** A shard that gave nothing until its iterator expired, or until the next reader, begins at this time. */

@@ -1,6 +1,8 @@
 // Reads the objects of a store one after the other, in the order of their keys. A position is the last object that was given.
 // Objects whose keys come before the position are never given: what is added to a continuous source must come later in the order.
+
 import { setTimeout as wait } from 'node:timers/promises'
+import { passingFailures } from '../failure.ts'
 import {
   type Batch,
   EndOfInput,
@@ -126,15 +128,7 @@ class Changed extends Error {
 }
 
 /** These pass, or nothing but waiting helps. */
-const passing: FailureCode[] = [
-  'host_unknown',
-  'connection_refused',
-  'host_unreachable',
-  'timed_out',
-  'tls_refused',
-  'protocol_mismatch',
-  'source_failed',
-]
+const passing: readonly FailureCode[] = [...passingFailures, 'tls_refused']
 
 function readerError(error: unknown): unknown {
   if (error instanceof Changed) return objectChanged(error.key, 'read')

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { EgressError } from '../../lib/egress.ts'
 import { TlsError } from '../../lib/egress-tls.ts'
-import { egressFailure } from '../failure.ts'
+import { egressFailure, passingFailures } from '../failure.ts'
 import { type FailureCode, type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
 import { ErrorAtStart, NotPostgres, OtherSignIn, TooMuch } from './postgres-wire.ts'
 
@@ -162,15 +162,7 @@ export function isPassingState(state: string): boolean {
 }
 
 /** These pass, or nothing but waiting helps. */
-const passingCodes: FailureCode[] = [
-  'host_unknown',
-  'connection_refused',
-  'host_unreachable',
-  'timed_out',
-  'tls_refused',
-  'protocol_mismatch',
-  'source_failed',
-]
+const passingCodes: readonly FailureCode[] = [...passingFailures, 'tls_refused']
 
 /** Of what was made of the error. */
 export function isPassingFailure({ code }: ProbeFailure, error: unknown): boolean {

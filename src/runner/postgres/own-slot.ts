@@ -1,0 +1,69 @@
+// The slot from which a pipe follows the log of its source. One that is gone, or that has lost what was on its way, has taken changes
+// with it: then everything is loaded again, where the pipe loads at all.
+import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
+import { createSlot, dropSlot, findSlotState } from '../../sources/postgres/postgres-setup.ts'
+import { createSlotStatement } from '../../sources/postgres/postgres-words.ts'
+import { NotConnected } from '../../sources/source.ts'
+import { noFigures } from '../figures.ts'
+import { CannotGoOn } from '../judge.ts'
+import type { WorkerStore } from '../worker.ts'
+import { replicationName, walPartition } from './names.ts'
+import type { Replication } from './replication.ts'
+import { LogLost } from './stream.ts'
+
+export function slotName({ source, parts: { pipe } }: Pick<Replication, 'source' | 'parts'>): string {
+  return source.settings.replicationSlotName ?? replicationName(pipe.id)
+}
+
+/** A slot that is gone has taken changes with it: then everything is loaded again. */
+export async function keepSlot(
+  replication: Replication,
+  { link, wal }: { link: PostgresLink; wal: PostgresLink },
+): Promise<void> {
+  const { source, parts, store, tables } = replication
+  const slot = slotName(replication)
+  const state = await findSlotState(link, slot)
+  if (state === 'there') return
+  if (source.settings.replicationSlotName !== undefined) {
+    throw new CannotGoOn(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
+  }
+  if ((await tables.listTables()).length > 0) {
+    if (source.settings.replicationMode === 'cdc_only') throw slotGone(slot)
+    parts.log.warn('a replication slot was gone; its tables are loaded anew', { pipeId: parts.pipe.id })
+    // Before there is another one: whoever finds that knows nothing of the gap.
+    await tables.requestReload()
+  }
+  if (state === 'lost') await dropSlot(link, slot)
+  const position = await createSlot(wal, slot, { isFailover: source.settings.enableFailoverSlots })
+  await forgetPosition(store, position)
+}
+
+function slotGone(slot: string): CannotGoOn {
+  return new CannotGoOn(
+    `the replication slot ${slot} is gone, and with it the changes since the pipe last ran; ` +
+      'make a pipe with the replicationMode cdc, which loads the tables, or go on without these changes after ' +
+      createSlotStatement(slot),
+  )
+}
+
+/** Changes are lost that were on their way: everything is loaded again, and goes on with what the log still has. */
+export async function afterLogLost(replication: Replication, error: unknown): Promise<unknown> {
+  if (!(error instanceof LogLost)) return error
+  const { parts, source } = replication
+  if (source.settings.replicationMode === 'cdc_only') {
+    return new CannotGoOn(
+      `the replication slot ${slotName(replication)} does not have the changes that were on their way`,
+    )
+  }
+  parts.log.warn('a log does not go on where it was left; its tables are loaded anew', { pipeId: parts.pipe.id })
+  await parts.tables.requestReload()
+  await forgetPosition(parts.store, '0/0')
+  return new NotConnected()
+}
+
+/** What was on its way is in what is loaded. */
+async function forgetPosition(store: WorkerStore, position: string): Promise<void> {
+  const deliveries = await store.listDeliveries()
+  const behind = deliveries.filter(({ ranges }) => ranges[0]?.partition === walPartition).map(({ id }) => id)
+  await store.finish({ done: [], behind, positions: [{ partition: walPartition, position }], figures: noFigures })
+}
