@@ -9,9 +9,9 @@ import { errorsTable, fullName, parseRows, type TablePlace } from './side-tables
 
 /** All reject with an EngineError. A table that has refused nothing yet has no bad rows. */
 export interface BadRows {
-  /** The newest first; `after`: older than this one. */
-  list(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<ShownBadRow[]>
-  /** The oldest first, with all their bytes; fewer than asked for when they are large, and at least one when there is one. */
+  /** The newest first. */
+  list(pipeId: string, options: { limit: number }): Promise<ShownBadRow[]>
+  /** The oldest first, or those after one of them, with all their bytes; fewer than asked for when they are large, and at least one when there is one. */
   load(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<BadRow[]>
   count(pipeId: string): Promise<number>
   markReplayed(pipeId: string, ids: string[]): Promise<void>
@@ -93,7 +93,7 @@ async function listBadRows(
   client: EngineClient,
   errors: TablePlace,
   pipeId: string,
-  { limit, after }: Range,
+  { limit }: Pick<Range, 'limit'>,
   signal: Stop,
 ): Promise<ShownBadRow[]> {
   if (!(await exists(client, errors, signal))) return []
@@ -103,7 +103,7 @@ async function listBadRows(
     const answer = await client.query(
       'SELECT id, partition, position, reason, at_milliseconds AS milliseconds, length(raw) AS sizeBytes, ' +
         `substring(raw, 1, ${maxShownBytes}) AS beginning ${fromRefused(errors, pipeId)}` +
-        `${beyond('<', shown.at(-1) ?? after)} ORDER BY at_milliseconds DESC, id DESC LIMIT ${asked} FORMAT JSONEachRow`,
+        `${beyond('<', shown.at(-1))} ORDER BY at_milliseconds DESC, id DESC LIMIT ${asked} FORMAT JSONEachRow`,
       { signal },
     )
     const lines = parseRows<ShownLine>(answer)

@@ -37,7 +37,6 @@ describeOnEngines('bad rows', (world) => {
     const { raw: _raw, meta: _meta, ...kept } = rows[1]!
     assert.deepEqual(shown, kept)
     assert.deepEqual(listed.at(-4)!.raw, '{"a":"ü"}')
-    assert.deepEqual(await badRows.list(pipeId, { limit: 2, after: listed.at(-3)! }), listed.slice(-2))
     const loaded = await badRows.load(pipeId, { limit: 4 })
     assert.deepEqual(
       loaded.map((row) => ({ ...row, raw: Buffer.from(row.raw) })),
