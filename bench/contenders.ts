@@ -19,6 +19,7 @@ export type ContenderName =
   | 'limit'
   | 'sqlite'
   | 'postgres'
+  | 'sqlite-small'
   | 'sqlite-large'
   | 'sqlite-large-hot'
   | 'sqlite-large-deep'
@@ -70,6 +71,9 @@ export class Contenders {
       }
       case 'sqlite':
         return this.#penstock(name, copySqliteStore(await this.#small(), this.#path('sqlite')))
+      // A process that has done as much as the one with the large store: the other one of this size serves most of the cases.
+      case 'sqlite-small':
+        return this.#penstock(name, copySqliteStore(await this.#small(), this.#path(name)))
       case 'sqlite-large':
         return this.#penstock(name, await makeSqliteStore(this.#path('sqlite-large'), largeSize))
       case 'sqlite-large-hot': {

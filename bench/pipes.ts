@@ -1,14 +1,15 @@
 // The benchmark of pipes: npm run bench:pipes -- [--rows N] [--rounds N] [--only TEXT] [--long] [--write] [--profile]
-// The same orders go from Kafka, from files and from PostgreSQL into ClickHouse: as fast as can be (the limit), by Penstock, and by a
+// The same orders go from Kafka, Kinesis, files and PostgreSQL into ClickHouse: as fast as can be (the limit), by Penstock, and by a
 // program of usual libraries (the peer). They take turns in rounds, so that what else the machine does meets them all.
 //   --rows     thousands of rows, or of changes, that each of them moves
-//   --only     cases whose name begins with TEXT: kafka, objects, modern, snapshot, snapshot-modern, cdc, lag, memory
+//   --only     cases whose name begins with TEXT: kafka, objects, modern, kinesis, queue, snapshot, snapshot-modern, cdc, lag, memory
 //   --long     50 million rows for the growth of memory, instead of 5
 //   --write    puts the tables into bench/PIPES.md
 //   --profile  instead: where the CPU time of Penstock goes, in the cases of --only
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { fail, progress, wholeNumber } from './command-line.ts'
 import { type Case, cases, type OpenCase, titles } from './pipes/cases.ts'
@@ -75,9 +76,11 @@ async function benchmark(): Promise<void> {
 }
 
 async function measureCase(one: Case): Promise<CaseResult> {
-  const { name, contenders, promised } = one
+  const { name, contenders, promised, limits = contenders.slice(0, 1) } = one
   const rows = rowsOf(one)
   const open = await one.open(servers, rows)
+  // To make the rows takes seconds in which nothing else is done: connections that were closed meanwhile are to be noticed.
+  await sleep(100)
   const series = contenders.map((contender) => ({
     name: contender,
     title: titles[contender]!,
@@ -95,7 +98,7 @@ async function measureCase(one: Case): Promise<CaseResult> {
     await open.endRound?.()
   }
   await open.close()
-  return { name, title: titleOf(open, rows), rows, bytes: open.bytes, series, promised }
+  return { name, title: titleOf(open, rows), rows, bytes: open.bytes, series, limits, promised }
 }
 
 function titleOf({ title }: OpenCase, rows: number): string {
@@ -200,6 +203,13 @@ and a staging table, which is more work for that engine than a bare insert.
 From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
 socket one after the other. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
 with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); its time begins when it has its partitions.
+
+From Kinesis, and from files that a queue tells of, there are two limits, and the slower one counts: that of the engine, and how fast
+*a bare client* gets everything from the source and throws it away. Kinesis is kinesalite, a program in JavaScript in a process of its
+own, with four shards and 10 MB in an answer as Kinesis has; a record holds 100 rows, a line each (20 KB), as producers gather them to
+pay for fewer records. The bare client reads all shards at once without a pause, and looks at nothing but where to go on; Penstock
+reads a shard five times a second, which is all that Kinesis allows. Files have 5 MiB, as Firehose writes them; the bare client gets
+ten at once, and removes their messages.
 
 From PostgreSQL they go into a ReplacingMergeTree with the columns that Penstock makes, over TLS. *The limit* of the rows of a table is
 one COPY, piped by psql into one insert of curl. *Changes* are half inserts, half updates, in transactions of 1,000, written while

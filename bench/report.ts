@@ -31,6 +31,7 @@ const labels: Record<string, string> = {
   limit: 'the limit',
   sqlite: 'Penstock, SQLite',
   postgres: 'Penstock, PostgreSQL',
+  'sqlite-small': 'Penstock, SQLite, 1,000 members and 100 pipes',
   'sqlite-large': 'Penstock, SQLite, 1,000,000 members and 100,000 pipes, any of 100,000',
   'sqlite-large-hot': 'the same, always the same 1,000 members or 100 pipes',
   'sqlite-large-deep': 'the same, the thousandth page',

@@ -75,7 +75,7 @@ const growthCases = ['patch-member', 'get-pipe'].map(
     title: titles[operation]!,
     operation,
     connections: 32,
-    contenders: ['sqlite', 'sqlite-large', 'sqlite-large-hot'],
+    contenders: ['sqlite-small', 'sqlite-large', 'sqlite-large-hot'],
   }),
 )
 const pageCases = ['list-members', 'list-pipes'].map(

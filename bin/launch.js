@@ -10,7 +10,7 @@ export const isFromSource = existsSync(source)
 export const mainFile = isFromSource ? source : compiled
 
 /** What comes and goes with a request is small: a small young generation is enough, and keeps an idle Penstock small. */
-export const nodeFlags = ['--max-semi-space-size=4']
+export const nodeFlags = ['--max-semi-space-size=1']
 
 export const environment = {
   // From source, what Node made of the TypeScript files is kept, so that the next start is quicker and smaller.

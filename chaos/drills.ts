@@ -1,10 +1,14 @@
 // What is run by its id: which source, which engine, and how many troubles fit into one run.
-import { runContinuous, runOnce } from './deliveries.ts'
+import { runContinuous, runOnce, runReshards } from './deliveries.ts'
 import { type Feed, makeKafkaFeed, makeObjectFeed } from './feeds.ts'
 import type { Run } from './in-world.ts'
+import { makeKinesisFeed } from './kinesis-feed.ts'
+import type { WorldOptions } from './pipe-world.ts'
 import { runReplication, runResyncs, runTables } from './postgres-runs.ts'
 import type { PostgresWorldOptions } from './postgres-world.ts'
+import { makeGuardedObjectFeed, makeQueueFeed } from './queue-feed.ts'
 import { makeRandom, type Random } from './random.ts'
+import { runRotations } from './rotations.ts'
 import { type EngineName, type Servers, secondLogin } from './servers.ts'
 import { runTakeovers } from './takeovers.ts'
 import { runUpdates } from './updates.ts'
@@ -25,7 +29,7 @@ export interface Drill {
   run(servers: Servers, options: DrillOptions): Promise<Run>
 }
 
-type SourceName = 'kafka' | 'objects' | 'objects once'
+type SourceName = 'kafka' | 'objects' | 'objects once' | 'guarded objects' | 'Kinesis' | 'queue'
 
 /** Other ids may run on the same servers, and the same id more than once. */
 let worlds = 0
@@ -36,20 +40,39 @@ async function makeFeed(
   { random, isReal = false }: { random: Random; isReal?: boolean | undefined },
 ): Promise<Feed> {
   const name = `rows-${++worlds}`
-  if (source === 'kafka') return makeKafkaFeed(await servers.kafka(isReal), { name, random })
-  const isContinuous = source === 'objects'
-  return makeObjectFeed(await servers.objects(isReal), { name, random, isContinuous })
+  switch (source) {
+    case 'kafka':
+      return makeKafkaFeed(await servers.kafka(isReal), { name, random, otherLogins: isReal ? [] : [secondLogin] })
+    case 'Kinesis':
+      return makeKinesisFeed(await servers.kinesis(), { name, random })
+    case 'queue':
+      return makeQueueFeed(await servers.bareObjects(), { name, random })
+    case 'guarded objects':
+      return makeGuardedObjectFeed(await servers.bareObjects(), { name, random })
+    default:
+      return makeObjectFeed(await servers.objects(isReal), { name, random, isContinuous: source === 'objects' })
+  }
 }
 
-export async function runDeliveries(servers: Servers, source: SourceName, options: DrillOptions): Promise<Run> {
-  const { engine: engineName, troubles, seed, isReal } = options
+/** What every run of a pipe that inserts rows as they come begins with. */
+async function makeOptions(servers: Servers, source: SourceName, options: DrillOptions): Promise<WorldOptions> {
+  const { engine: engineName, seed, isReal } = options
   const random = makeRandom(seed)
   const feed = await makeFeed(servers, source, { random, isReal })
   const engine = await servers.engine(engineName)
-  // Some share the work, some insert side by side.
-  const scaling = { replicas: random.between(1, 2), concurrency: random.pick([0, 0, 3]) }
-  const world = { engine, database: `chaos_${worlds}`, feed, random, scaling }
+  return { engine, database: `chaos_${worlds}`, feed, random }
+}
+
+export async function runDeliveries(servers: Servers, source: SourceName, options: DrillOptions): Promise<Run> {
+  const { troubles } = options
+  const world = withScaling(await makeOptions(servers, source, options))
   return source === 'objects once' ? runOnce(world, { kills: troubles, objects: 16 }) : runContinuous(world, troubles)
+}
+
+/** Some share the work, some insert side by side. */
+function withScaling(options: WorldOptions): WorldOptions {
+  const { random } = options
+  return { ...options, scaling: { replicas: random.between(1, 2), concurrency: random.pick([0, 0, 3]) } }
 }
 
 /** The old engine goes with the old source. */
@@ -63,6 +86,8 @@ async function makePostgresOptions(servers: Servers, options: DrillOptions): Pro
 
 const sources: SourceName[] = ['kafka', 'objects', 'kafka', 'objects once']
 const runsWithOneSource = 2
+const updatedSources: SourceName[] = ['kafka', 'Kinesis', 'guarded objects']
+const rotatedSources: SourceName[] = ['Kinesis', 'guarded objects', 'queue']
 
 export const drills: Record<string, Drill> = {
   R18: {
@@ -75,25 +100,33 @@ export const drills: Record<string, Drill> = {
   },
   R19: {
     most: 4,
-    async run(servers, { engine: engineName, troubles, seed }) {
-      const random = makeRandom(seed)
-      const feed = await makeFeed(servers, 'kafka', { random })
-      const engine = await servers.engine(engineName)
+    async run(servers, options) {
+      const world = await makeOptions(servers, 'kafka', options)
       const databaseUrl = await servers.newDatabase()
-      const scaling = { replicas: random.between(1, 2) }
-      return runTakeovers({ engine, database: `chaos_${worlds}`, feed, random, databaseUrl, scaling }, troubles)
+      const scaling = { replicas: world.random.between(1, 2) }
+      return runTakeovers({ ...world, databaseUrl, scaling }, options.troubles)
     },
   },
   updates: {
     most: 50,
-    async run(servers, { engine: engineName, troubles, seed }) {
-      const random = makeRandom(seed)
-      const feed = await makeFeed(servers, 'kafka', { random })
-      const { user } = await servers.kafka(false)
-      const engine = await servers.engine(engineName)
-      const logins = [user, secondLogin]
-      return runUpdates({ engine, database: `chaos_${worlds}`, feed, random, logins }, troubles)
+    async run(servers, options) {
+      const source = updatedSources[options.number % updatedSources.length] ?? 'kafka'
+      return runUpdates(await makeOptions(servers, source, options), options.troubles)
     },
+  },
+  rotation: {
+    most: 10,
+    async run(servers, options) {
+      const source = rotatedSources[options.number % rotatedSources.length] ?? 'Kinesis'
+      return runRotations(withScaling(await makeOptions(servers, source, options)), options.troubles)
+    },
+  },
+  'R18-kinesis': { most: 18, run: (servers, options) => runDeliveries(servers, 'Kinesis', options) },
+  'R18-queue': { most: 18, run: (servers, options) => runDeliveries(servers, 'queue', options) },
+  reshard: {
+    most: 18,
+    run: async (servers, options) =>
+      runReshards(withScaling(await makeOptions(servers, 'Kinesis', options)), options.troubles),
   },
   'R18-postgres': {
     most: 15,

@@ -10,8 +10,8 @@ export interface Run {
 
 const drainTimeoutMs = 90_000
 
-export function isExact({ rows, badRows }: Outcome): boolean {
-  return rows.lost + rows.extra + badRows.lost + badRows.extra === 0
+export function isExact({ rows, badRows, left = 0 }: Outcome): boolean {
+  return rows.lost + rows.extra + badRows.lost + badRows.extra + left === 0
 }
 
 export async function inWorld(options: WorldOptions, use: (world: PipeWorld) => Promise<void>): Promise<Run> {

@@ -23,6 +23,8 @@ export interface Outcome {
   producedBadRows: number
   inserts: number
   retries: number
+  /** Of a source that is emptied by whoever reads it. */
+  left?: number
 }
 
 export interface PipeWorld extends Stage {
@@ -34,7 +36,7 @@ export interface PipeWorld extends Stage {
   /** Rows flow until the function that is returned is called. */
   flow(rowsPerBatch: number): () => Promise<void>
   countRows(): Promise<number>
-  /** Resolves when everything that was produced has arrived, or when that takes too long. */
+  /** Resolves when everything that was produced has arrived, or when nothing more has come for so long. */
   arrival(timeoutMs: number): Promise<void>
   /** Waits for the arrival, and compares. */
   drain(timeoutMs: number): Promise<Outcome>
@@ -42,10 +44,11 @@ export interface PipeWorld extends Stage {
 
 const flowEveryMs = 100
 const settleMs = 1_500
+const mostLeft = 200
 
 export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
   const { engine, database, feed, random } = options
-  const stage = await makeStage(options)
+  const stage = await makeStage({ ...options, environment: feed.environment })
   const tally = makeTally(random, options.batchesWithBadRows ?? 100)
   const table = `${database}.rows`
   const world: PipeWorld = {
@@ -89,7 +92,9 @@ function flow(feed: Feed, tally: Tally, random: Random, rowsPerBatch: number): (
   let isFlowing = true
   const flowing = (async () => {
     while (isFlowing) {
-      await feed.put(tally.next(random.between(1, rowsPerBatch)))
+      // On a busy machine, a queue would grow for as long as there are troubles.
+      const left = (await feed.countLeft?.()) ?? 0
+      if (left < mostLeft) await feed.put(tally.next(random.between(1, rowsPerBatch)))
       await sleep(random.between(0, 2 * flowEveryMs))
     }
   })()
@@ -123,13 +128,20 @@ async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, 
   return copies
 }
 
-async function arrival({ engine, table, tally, select }: PipeWorld, timeoutMs: number): Promise<void> {
-  const deadlineMs = Date.now() + timeoutMs
-  while (Date.now() < deadlineMs) {
+async function arrival({ engine, table, tally, feed, select }: PipeWorld, timeoutMs: number): Promise<void> {
+  let best = Number.NEGATIVE_INFINITY
+  let deadlineMs = 0
+  for (;;) {
     const rows = await countIn(engine, table)
     const badRows = await countIn(engine, `${table}_penstock_errors FINAL`)
+    const left = (await feed.countLeft?.()) ?? 0
     const [open] = await select<{ open: number | string }>('SELECT count(*) AS open FROM pipe_deliveries')
-    if (rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0) return
+    const isThere = rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0
+    if (isThere && left === 0) return
+    const progress = rows + badRows - left
+    if (progress > best) deadlineMs = Date.now() + timeoutMs
+    else if (Date.now() > deadlineMs) return
+    best = Math.max(best, progress)
     await sleep(100)
   }
 }
@@ -139,6 +151,8 @@ async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
   const badRowsSql = `SELECT raw, count() FROM ${table}_penstock_errors FINAL WHERE state = 'refused' GROUP BY raw`
   history.note(`${tally.goodRows} rows and ${tally.badRows} bad ones were produced; waiting for them`)
   await arrival(world, timeoutMs)
+  const left = (await world.feed.countLeft?.()) ?? 0
+  history.note(`${left} of what tells of rows is left`)
   // What would come twice may still be on its way.
   await sleep(settleMs)
   const copies = await copiesIn(engine, `SELECT id, count() FROM ${table} GROUP BY id`)
@@ -151,6 +165,7 @@ async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
     producedBadRows: tally.badRows,
     inserts,
     retries,
+    left,
   }
   history.note(`outcome: ${JSON.stringify(outcome)}`)
   history.note(`metrics: ${JSON.stringify(await world.metrics())}`)

@@ -8,6 +8,7 @@ import { startVersitygw } from '../test/real/servers/versitygw.ts'
 import { startKafkaBroker } from '../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer, Login } from '../test/sources/kafka-server.ts'
 import { type ObjectServer, startObjectServer } from '../test/sources/object-server.ts'
+import { type BareKinesis, type BareObjects, startBareKinesis, startBareObjects } from './bare-servers.ts'
 import { type SourceName, type SourceServer, startSource } from './postgres-server.ts'
 
 export type EngineName = 'old' | 'modern'
@@ -18,6 +19,9 @@ export interface Servers {
   /** Real: Apache Kafka, and otherwise our broker. */
   kafka(isReal: boolean): Promise<KafkaServer>
   objects(isReal: boolean): Promise<ObjectServer>
+  kinesis(): Promise<BareKinesis>
+  /** Lets everyone in, and has queues. */
+  bareObjects(): Promise<BareObjects>
   /** To replicate from. */
   postgres(name: SourceName): Promise<SourceServer>
   /** The address of a database of its own. */
@@ -46,6 +50,8 @@ export function makeServers(): Servers {
         ? once('Kafka', startKafka)
         : once('broker', () => startKafkaBroker({ users: [{ ...secondLogin, permissions: {} }] })),
     objects: (isReal) => (isReal ? once('Versity', startVersitygw) : once('objects', () => startObjectServer())),
+    kinesis: () => once('Kinesis', startBareKinesis),
+    bareObjects: () => once('bare objects', startBareObjects),
     postgres: (name) => once(`PostgreSQL ${name}`, () => startSource(name)),
     async newDatabase() {
       const postgres = await once('PostgreSQL', () => startPostgres())

@@ -18,6 +18,8 @@ export interface StageOptions {
   /** Of PostgreSQL; SQLite unless told. */
   databaseUrl?: string | undefined
   processes?: number | undefined
+  /** What else is set for Penstock. */
+  environment?: Record<string, string> | undefined
 }
 
 export interface Stage {
@@ -38,10 +40,11 @@ export interface Stage {
   close(isFailure: boolean): Promise<string | undefined>
 }
 
-export async function makeStage({ engine, database, databaseUrl, processes = 1 }: StageOptions): Promise<Stage> {
+export async function makeStage(options: StageOptions): Promise<Stage> {
+  const { engine, database, databaseUrl, processes = 1, environment = {} } = options
   const history = makeHistory()
   const folder = mkdtempSync(join(tmpdir(), 'penstock-chaos-'))
-  const installation: Installation = { folder, databaseUrl }
+  const installation: Installation = { folder, databaseUrl, environment }
   const key = await initialize(installation)
   const meddler = await startMeddler(engine)
   const penstocks = Array.from({ length: processes }, (_, index) =>

@@ -26,6 +26,13 @@ function rowOf(id: number): string {
   return JSON.stringify({ id, note: `note "${id}"\tü ${'x'.repeat(id % 40)}`, amount: id / 4, at })
 }
 
+const badId = '{"id":"no number '
+
+/** Of a row, or of the text of several. */
+export function isBadRow(text: string): boolean {
+  return text.includes(badId)
+}
+
 const shareOfRepeatedBatches = 0.15
 const shareOfRepeatedRows = 0.05
 

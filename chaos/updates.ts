@@ -2,7 +2,7 @@
 // nothing is lost or there twice.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Login } from '../test/sources/kafka-server.ts'
+import type { Credentials, Feed } from './feeds.ts'
 import { inWorld, type Run } from './in-world.ts'
 import type { PipeWorld, WorldOptions } from './pipe-world.ts'
 import type { Random } from './random.ts'
@@ -11,18 +11,13 @@ import { untilRowsCome } from './troubles.ts'
 
 const effectTimeoutMs = 40_000
 
-export interface UpdateOptions extends WorldOptions {
-  /** All of whom may read the topic. */
-  logins: Login[]
-}
-
 interface Change {
   name: string
   path?: string
   body: object
 }
 
-export async function runUpdates(options: UpdateOptions, changes: number): Promise<Run> {
+export async function runUpdates(options: WorldOptions, changes: number): Promise<Run> {
   const { random } = options
   return inWorld(options, async (world) => {
     await world.begin()
@@ -38,7 +33,7 @@ export async function runUpdates(options: UpdateOptions, changes: number): Promi
         else await sleep(random.between(0, 500))
       }
       await untilInEffect(world)
-      await changeBadly(world, options)
+      await changeBadly(world)
       await isInEffectOnEngine(world, random)
     } finally {
       await stopFlow()
@@ -46,11 +41,8 @@ export async function runUpdates(options: UpdateOptions, changes: number): Promi
   })
 }
 
-const makers: ((options: UpdateOptions, number: number) => Change)[] = [
-  ({ logins, random }) => ({
-    name: 'credentials',
-    body: { source: { kafka: { credentials: random.pick(logins) } } },
-  }),
+const makers: ((options: WorldOptions, number: number) => Change)[] = [
+  ({ feed }) => ({ name: 'credentials', body: { source: credentialsOf(feed).next() } }),
   (_options, number) => ({
     name: 'columns',
     body: {
@@ -79,7 +71,7 @@ function extraColumn(index: number): { name: string; type: string } {
   return { name: `extra_${index}`, type: 'String' }
 }
 
-async function untilInEffect(world: PipeWorld): Promise<void> {
+export async function untilInEffect(world: PipeWorld): Promise<void> {
   const deadlineMs = Date.now() + effectTimeoutMs
   for (;;) {
     const [pipe] = await world.select<{ version: number }>('SELECT version FROM pipes')
@@ -93,11 +85,9 @@ async function untilInEffect(world: PipeWorld): Promise<void> {
 }
 
 /** The one before goes on, and the pipe says why. */
-async function changeBadly(world: PipeWorld, { logins }: UpdateOptions): Promise<void> {
-  const [login] = logins
-  const setPassword = (password: string | undefined): Promise<unknown> =>
-    world.call('PATCH', world.pipePath, { source: { kafka: { credentials: { ...login, password } } } })
-  await setPassword('no such password')
+export async function changeBadly(world: PipeWorld): Promise<void> {
+  const { next, wrong } = credentialsOf(world.feed)
+  await world.call('PATCH', world.pipePath, { source: wrong })
   const deadlineMs = Date.now() + effectTimeoutMs
   while (!(await world.metrics()).stateReason?.startsWith('the change is not in effect')) {
     if (Date.now() > deadlineMs) throw new Error('nobody says that the bad change is not in effect')
@@ -107,8 +97,13 @@ async function changeBadly(world: PipeWorld, { logins }: UpdateOptions): Promise
   world.history.note(`a bad change: ${metrics.state}, ${metrics.stateReason}`)
   assert.equal(metrics.state, 'Degraded')
   await untilRowsCome(world, await world.countRows())
-  await setPassword(login?.password)
+  await world.call('PATCH', world.pipePath, { source: next() })
   await untilInEffect(world)
+}
+
+export function credentialsOf({ credentials }: Feed): Credentials {
+  if (!credentials) throw new Error('this source lets everyone in')
+  return credentials
 }
 
 /** What the engine itself says about the inserts that came after a change. */

@@ -22,8 +22,8 @@ import type { OperationAnswer, OperationRequest } from './http/operation.ts'
 import { serveHealth, servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
-import { installationState } from './installation/installation.ts'
-import { readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
+import { checkKeys } from './installation/installation.ts'
+import { followMasterKeys, readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import { addressAllowed } from './keys/ip-access.ts'
 import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
 import { findKey } from './keys/store.ts'
@@ -94,7 +94,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   prepareFolder(config)
   const storedKeys = readMasterKeys(config.masterKeyFile)
   const masterKeys = storedKeys ?? newMasterKeys()
-  const vault = new Vault(masterKeys)
+  // With SQLite nobody changes the keys of a Penstock that runs.
+  const news = config.databaseUrl ? followMasterKeys(config.masterKeyFile, masterKeys.pepper) : undefined
+  const vault = new Vault(masterKeys, news)
   const events: DatabaseEvents = {
     onGroup: (figures) => metrics.observeGroup(figures),
     onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
@@ -103,7 +105,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const database = await openDatabase(config, masterKeys, vault, events)
   let isNew: boolean
   try {
-    isNew = await checkKeys(database, vault, config, storedKeys !== undefined)
+    isNew = await checkKeys(database.reader, vault, config, storedKeys !== undefined)
     if (isNew && !storedKeys && options.mayCreateKeys) writeMasterKeys(config.masterKeyFile, masterKeys)
   } catch (error) {
     await database.close()
@@ -145,10 +147,10 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const isOnlyOrigin = config.hasPublicUrl
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
   // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
-  const loadEgress = once(async () => options.egress ?? (await openEgress(config)))
+  const loadEgress = once(async () => options.egress ?? (await import('./open-egress.ts')).openEgress(config))
   const checker = config.serviceChecks && isApi ? openChecker({ database, vault, log, loadEgress }) : undefined
-  const { caCertificates, allowPlaintext, awsEndpoints } = config
-  const context = { caCertificates, allowPlaintext, awsEndpoints }
+  const { caCertificates, allowPlaintext, awsEndpoints, reversePrivateEndpoints = new Map() } = config
+  const context = { caCertificates, allowPlaintext, awsEndpoints, reversePrivateEndpoints }
   const loadRunner = async () => {
     const [egress, { openRunner }] = await Promise.all([loadEgress(), import('./runner/open-runner.ts')])
     const isAlone = database.dialect === 'sqlite'
@@ -222,7 +224,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       return written
     },
     current: (operation, caller, params) => operation.echo!.current({ sql: reader, vault, caller }, params),
-    closing: () => closing,
+    isHangingUp: () => drain.isHangingUp(),
     fingerprint: (purpose, text) => vault.fingerprint(purpose, text),
     log,
     metrics,
@@ -288,7 +290,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       prober?.close()
       badRowReader?.close()
       await checker?.stop()
-      await Promise.all([runner?.stop(), drain()])
+      await Promise.all([runner?.stop(), drain.run()])
       await sealer.close()
       await database.close()
     },
@@ -303,12 +305,6 @@ function consoleFiles(): ConsoleFiles {
     folder: join(here, '../dist/console'),
     build: async () => (await import('./build-console.ts')).buildConsole(join(here, '../console')),
   }
-}
-
-async function openEgress(config: Config): Promise<Egress> {
-  const { Egress } = await import('./lib/egress.ts')
-  const deniedPlaces = config.databaseUrl ? [databasePlace(config.databaseUrl)] : []
-  return new Egress({ allowLoopback: config.allowLoopback, deniedPlaces })
 }
 
 function openChecker(parts: {
@@ -339,21 +335,13 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** Where our own database listens; a Unix socket has a port on this machine beside it. */
-function databasePlace(databaseUrl: string): { host: string; port: number } {
-  // As the driver reads it, which forgives characters that should have been encoded.
-  const url = new URL(URL.canParse(databaseUrl) ? databaseUrl : encodeURI(databaseUrl))
-  const host = url.searchParams.get('host') || decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
-  const port = Number(url.searchParams.get('port') || url.port || 5432)
-  return { host: host === '' || host.startsWith('/') ? 'localhost' : host, port }
-}
-
 /** A few at a time: other writes come between. */
 async function forget(database: PenstockDatabase): Promise<void> {
   const now = new Date().toISOString()
   while ((await database.write('forgetOldKeys', { now }, 'maintenance')) > 0) {}
   while ((await database.write('forgetOldSessions', { now }, 'maintenance')) > 0) {}
   while ((await database.write('forgetOldThroughput', { now }, 'maintenance')) > 0) {}
+  while ((await database.write('forgetFinishedPartitions', { now }, 'maintenance')) > 0) {}
   await database.write('forgetRunners', { now }, 'maintenance')
 }
 
@@ -393,7 +381,7 @@ export async function openStoredData(config: Config): Promise<StoredData> {
     data = { sql: connection, vault, close: async () => connection.close() }
   }
   try {
-    const isNew = await checkKeys({ reader: data.sql }, vault, config, masterKeys !== undefined)
+    const isNew = await checkKeys(data.sql, vault, config, masterKeys !== undefined)
     if (isNew) throw new StartError('This Penstock has not been set up yet: it has no data.')
     return data
   } catch (error) {
@@ -403,7 +391,7 @@ export async function openStoredData(config: Config): Promise<StoredData> {
 }
 
 /** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
-function prepareFolder({ dataFolder }: Config): void {
+export function prepareFolder({ dataFolder }: Config): void {
   let mode: number
   try {
     if (!existsSync(dataFolder)) {
@@ -422,26 +410,6 @@ function prepareFolder({ dataFolder }: Config): void {
       `The data folder ${dataFolder} is open to other users. Run "chmod 700" on it, or set PENSTOCK_DATA to another one.`,
     )
   }
-}
-
-async function checkKeys(
-  database: { reader: Sql },
-  vault: Vault,
-  config: Config,
-  hasKeyFile: boolean,
-): Promise<boolean> {
-  const state = await installationState(database.reader, vault)
-  if (state === 'wrong-key' && !hasKeyFile) {
-    throw new StartError(
-      `The master key file ${config.masterKeyFile} is missing, and the database has secrets sealed with it. Restore the file from your backup.`,
-    )
-  }
-  if (state === 'wrong-key') {
-    throw new StartError(
-      `The master key file ${config.masterKeyFile} does not belong to this database. Restore the file that the database was set up with.`,
-    )
-  }
-  return state === 'new'
 }
 
 async function listen(server: FastifyInstance, config: Config): Promise<string> {

@@ -94,6 +94,32 @@ describe('what sources may do and trust', () => {
     for (const wrong of ['kinesis', 'sqs=http://a', 'kinesis=10.0.0.7:4566', 's3=http://a/b', 's3=ftp://a']) {
       assert.throws(() => read({ PENSTOCK_AWS_ENDPOINTS: wrong }), /PENSTOCK_AWS_ENDPOINTS must be entries/, wrong)
     }
+    const ofQueue = /SQS has none: a queue is reached at the queueUrl of its pipe\), not "sqs=http:\/\/a"/
+    assert.throws(() => read({ PENSTOCK_AWS_ENDPOINTS: 'sqs=http://a' }), ofQueue)
+  })
+
+  it('takes reverse private endpoints from a file, and tells in one sentence what is wrong with it', () => {
+    const organizationId = '1b4e28ba-2fa1-41d2-883f-0016d3cca427'
+    const readFrom = (text: string) =>
+      read({ PENSTOCK_REVERSE_PRIVATE_ENDPOINTS: fileOf(text) }).reversePrivateEndpoints
+    const endpoints = readFrom(
+      JSON.stringify({ 'rpe-1': { organizationId, routes: { 'b-1:9092': '10.3.0.5:19092' } } }),
+    )
+    assert.equal(endpoints?.get('rpe-1')?.organizationId, organizationId)
+    assert.equal(read({}).reversePrivateEndpoints?.size, 0)
+    for (const wrong of [
+      '',
+      '{"rpe-1": {}}',
+      JSON.stringify({ 'rpe-1': { organizationId, routes: { 'b-1': '169.254.169.254:80' } } }),
+    ]) {
+      assert.throws(
+        () => readFrom(wrong),
+        /^StartError: PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=\S+ does not fit: .+\.$/,
+        wrong,
+      )
+    }
+    const missing = join(folder, 'none')
+    assert.throws(() => read({ PENSTOCK_REVERSE_PRIVATE_ENDPOINTS: missing }), /none cannot be read \(ENOENT\)\.$/)
   })
 
   it('is true or false', () => {

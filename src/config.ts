@@ -6,6 +6,7 @@ import type { OidcSettings } from './accounts/oidc.ts'
 import type { OperationSettings } from './http/operation.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { isIpRange } from './lib/ip-range.ts'
+import { parseReversePrivateEndpoints, type ReversePrivateEndpoints } from './lib/reverse-private-endpoints.ts'
 import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
 import type { SourceContext } from './sources/source.ts'
@@ -36,6 +37,8 @@ export interface Config {
   caCertificates: string | undefined
   /** Where services of the cloud are, in place of their public addresses. */
   awsEndpoints: SourceContext['awsEndpoints']
+  /** Ways to sources in other networks, each for one organization. None unless given. */
+  reversePrivateEndpoints?: ReversePrivateEndpoints
   /** What this process does: serve the API, run pipes, or both. */
   role: Role
   /** The engines of services are asked periodically whether they run. */
@@ -60,6 +63,7 @@ const names = [
   'PENSTOCK_ALLOW_PLAINTEXT',
   'PENSTOCK_CA_CERTIFICATES',
   'PENSTOCK_AWS_ENDPOINTS',
+  'PENSTOCK_REVERSE_PRIVATE_ENDPOINTS',
   'PENSTOCK_RETAINED_LOG_WARNING',
   'PENSTOCK_TRY_ENGINE',
   'PENSTOCK_PUBLIC_URL',
@@ -102,7 +106,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   const awsEndpoints = readAwsEndpoints(read('PENSTOCK_AWS_ENDPOINTS') ?? '')
   if (!awsEndpoints) {
     const allowed = 'entries such as kinesis=http://10.0.0.7:4566, apart by commas, of kinesis, s3 and sts'
-    refuse('PENSTOCK_AWS_ENDPOINTS', allowed)
+    const ofQueue = '(SQS has none: a queue is reached at the queueUrl of its pipe)'
+    refuse('PENSTOCK_AWS_ENDPOINTS', `${allowed} ${ofQueue}`)
   }
   const retainedLogWarningBytes = readSize(read('PENSTOCK_RETAINED_LOG_WARNING') ?? '10GiB')
   if (retainedLogWarningBytes === undefined)
@@ -160,6 +165,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     allowPlaintext: allowPlaintext === 'true',
     caCertificates: readCertificates(read('PENSTOCK_CA_CERTIFICATES')),
     awsEndpoints: awsEndpoints!,
+    reversePrivateEndpoints: readReversePrivateEndpoints(read('PENSTOCK_REVERSE_PRIVATE_ENDPOINTS')),
     role: 'all',
     serviceChecks: true,
     oidc,
@@ -234,6 +240,14 @@ function readCertificates(file: string | undefined): string | undefined {
     // Told below.
   }
   throw new StartError(`PENSTOCK_CA_CERTIFICATES=${file} must have certificates as PEM, and has none that can be read.`)
+}
+
+function readReversePrivateEndpoints(file: string | undefined): ReversePrivateEndpoints {
+  if (file === undefined) return new Map()
+  const text = readSettingFile('PENSTOCK_REVERSE_PRIVATE_ENDPOINTS', file)
+  return parseReversePrivateEndpoints(text, (problem) => {
+    throw new StartError(`PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=${file} does not fit: ${problem}.`)
+  })
 }
 
 function readTryEngine(text: string | undefined): Config['tryEngine'] {

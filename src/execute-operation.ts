@@ -16,7 +16,7 @@ import {
   requireRole,
   takesIfMatch,
 } from './http/operation.ts'
-import { claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
+import { answerPlace, claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
 import { stillStands } from './keys/key.ts'
 import { findStanding } from './keys/store.ts'
 import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
@@ -49,12 +49,7 @@ export async function writeOperation(context: Surroundings, request: OperationRe
 
   const { organizationId, id: callerId } = request.caller
   const key: IdempotencyKey = { organizationId, callerId, idempotencyKey: request.idempotency.key }
-  const place = {
-    organizationId,
-    table: 'idempotency_records',
-    row: `${callerId}/${key.idempotencyKey}`,
-    field: 'answer',
-  }
+  const place = answerPlace(key)
   const record = await claimKey(context.sql, key, request.idempotency.fingerprint, now)
   if (record) {
     if (record.fingerprint !== request.idempotency.fingerprint) {
@@ -93,9 +88,9 @@ export async function readBody(
   { body, echoes, caller, params }: OperationRequest,
 ): Promise<{ body: unknown; echoed: FieldProblem[] }> {
   if (!echoes) return { body, echoed: [] }
-  const { shape, current } = operation.echo!
+  const { shape, current, remedyFor } = operation.echo!
   const present = await current({ sql, vault, caller }, params)
-  const echoed = present === undefined ? [] : echoProblems(operation.body, shape, body, present)
+  const echoed = present === undefined ? [] : echoProblems(operation.body, shape, body, present, remedyFor)
   return { body: pick(operation.body, body), echoed }
 }
 

@@ -45,9 +45,11 @@ const allowed: Record<string, string[]> = {
   runner: ['lib', 'database', 'engine', 'sources', 'pipes', 'progress', 'services'],
   sources: ['lib', 'pipes (types)'],
   client: [],
+  doctor: ['lib', 'database', 'engine', 'config.ts', 'open-egress.ts', ...nouns],
   cli: [
     'lib',
     'activities',
+    'doctor',
     'installation',
     'sessions',
     'client',

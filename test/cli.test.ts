@@ -114,6 +114,7 @@ describe('the commands', () => {
         made,
       )
       assert.equal(await end(first.child), 0)
+      assert.ok(!existsSync(join(data, 'penstock.db-wal')), 'all of it is in the file')
 
       const second = await start('try', { PENSTOCK_DATA: data })
       const without = (text: string) => text.replace(/^BASE_URL=.*$/m, '')

@@ -9,12 +9,12 @@ const requests = 1_000
 
 onBothDatabases('S2 made-up requests', (app) => {
   it(`S2 answers ${requests} of them as it must`, async () => {
-    const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+    const seed = Number(process.env.PENSTOCK_DRILL_SEED ?? Math.floor(Math.random() * 2 ** 31))
     try {
       const { byOperation } = await fuzz(app(), requests, seed)
       for (const { id } of operations) assert.ok((byOperation[id]?.sent ?? 0) > 0, `${id} was never asked`)
     } catch (error) {
-      throw new Error(`with FUZZ_SEED=${seed}: ${(error as Error).message}`, { cause: error })
+      throw new Error(`with PENSTOCK_DRILL_SEED=${seed}: ${(error as Error).message}`, { cause: error })
     }
   })
 })

@@ -16,7 +16,7 @@ it('R9 has a model of every operation', () => {
 
 onBothDatabases('R9 model of a life', (app) => {
   it('R9 answers as its model, whatever is asked in whatever order', async () => {
-    const seed = Number(process.env.MODEL_SEED ?? Date.now() % 0x7fffffff)
+    const seed = Number(process.env.PENSTOCK_DRILL_SEED ?? Date.now() % 0x7fffffff)
     const counts = await runLifecycleModel(app(), 10, seed)
     // A run that never meets these would prove nothing about them.
     for (const id of lifecycleOperations) assert.ok(counts.get(`${id} 200`), `${id} was never accepted`)

@@ -5,7 +5,7 @@ import { pipeModelOperations, runPipeModel } from './model.ts'
 
 onBothDatabases('R9 model of pipes', (app) => {
   it('R9 changes pipes as its model does, whatever is asked in whatever order', async () => {
-    const seed = Number(process.env.MODEL_SEED ?? Date.now() % 0x7fffffff)
+    const seed = Number(process.env.PENSTOCK_DRILL_SEED ?? Date.now() % 0x7fffffff)
     const outcomes = [
       ...pipeModelOperations,
       'changed',

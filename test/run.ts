@@ -18,7 +18,7 @@ const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
 /** Every file is a process of its own and loads most of Penstock: what Node made of it once serves them all. */
 const compileCache = join(root, 'node_modules', '.cache', 'penstock-tests')
 
-const files: string[] = []
+const files = new Set<string>()
 // The files that take longest come first, so that no core waits for the last one.
 for (const pattern of patterns.length > 0 ? patterns : ['test/*.test.ts', 'src/**/*.test.ts', 'console/**/*.test.ts']) {
   const found = globSync(pattern, { cwd: root }).sort()
@@ -27,7 +27,7 @@ for (const pattern of patterns.length > 0 ? patterns : ['test/*.test.ts', 'src/*
     console.error(`No test file matches ${pattern}`)
     process.exit(1)
   }
-  files.push(...found)
+  for (const file of found) files.add(file)
 }
 
 // Fails a file whose tests are done while something still runs, such as a pool or a server. --test-timeout covers single

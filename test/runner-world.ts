@@ -30,11 +30,13 @@ export interface RunnerWorld {
 }
 
 export interface WorldOptions {
-  kind: 'kafka' | 'objectStorage'
+  kind: 'kafka' | 'kinesis' | 'objectStorage'
   makeSource(pass: Pass): ReadableSource
   options: WorkerOptions
   scaling?: Partial<Scaling>
   settings?: Partial<Settings>
+  /** Whether a queue tells of the objects. */
+  hasQueue?: boolean
   /** What the pipe is when its workers are made. */
   state?: StoredPipe['state']
   faults?: Faults
@@ -52,6 +54,8 @@ export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
     ...pipeOf(kind, { ...defaultScaling, ...scaling }, { streaming_max_insert_wait_ms: 1, ...settings }),
     state,
   }
+  if (given.hasQueue)
+    pipe.source = { ...pipe.source, isContinuous: true, queueUrl: 'https://queue.example.com/1/lines' }
   const common: RunnerWorld['parts'] = {
     pipe,
     secrets: {},
@@ -92,6 +96,7 @@ export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
         listPositions: () => passStore('listPositions', () => store.listPositions()),
         listDeliveries: () => passStore('listDeliveries', () => store.listDeliveries()),
         setPositions: (positions) => passStore('setPositions', () => store.setPositions(positions)),
+        claim: (partitions) => passStore('claim', () => store.claim(partitions)),
         begin: (delivery) => passStore('begin', () => store.begin(delivery)),
         refuse: (id, badRows) => passStore('refuse', () => store.refuse(id, badRows)),
         finish: (change) => passStore('finish', () => store.finish(change)),
@@ -132,7 +137,13 @@ function engineIsAway(): EngineError {
   return new Refusal('passing', 'the engine cannot be reached')
 }
 
-function pipeOf(kind: StoredPipe['kind'], scaling: Scaling, settings: Partial<Settings>): StoredPipe {
+const sources = {
+  kafka: { brokers: 'kafka.example.com:9092' },
+  kinesis: { streamName: 'lines' },
+  objectStorage: { url: 'https://bucket.example.com/*' },
+}
+
+function pipeOf(kind: WorldOptions['kind'], scaling: Scaling, settings: Partial<Settings>): StoredPipe {
   const now = new Date(0).toISOString()
   return {
     id: '00000000-0000-7000-8000-000000000001',
@@ -141,7 +152,7 @@ function pipeOf(kind: StoredPipe['kind'], scaling: Scaling, settings: Partial<Se
     name: 'lines',
     kind,
     state: 'Running',
-    source: kind === 'kafka' ? { brokers: 'kafka.example.com:9092' } : { url: 'https://bucket.example.com/*' },
+    source: sources[kind],
     sealedSecrets: null,
     destination: { database: 'default', table: 'lines', columns: [{ name: 'line', type: 'String' }] },
     fieldMappings: [],

@@ -11,8 +11,9 @@ export interface Case {
   name: string
   /** Unless the command line says how many. */
   usualRows: number
-  /** The first is the limit. */
   contenders: string[]
+  /** Those of them that the slower one of is the limit; unless told, the first one. */
+  limits?: string[]
   promised: { ofLimit?: number; timesPeer?: number }
   open(servers: Servers, rows: number): Promise<OpenCase>
 }
@@ -29,6 +30,7 @@ export interface OpenCase {
 }
 
 export const titles: Record<string, string> = {
+  stream: 'the limit: the source is read by a bare client and thrown away',
   limit: 'the limit: plain bodies',
   'limit-gzip': 'the limit: bodies in gzip, not compressed',
   'copy-whole': 'the limit: psql into curl, which gathers all rows first',
@@ -42,6 +44,8 @@ export const titles: Record<string, string> = {
 const usualRows = 2_000_000
 const bare = ['limit', 'limit-gzip', 'penstock']
 const streamed = { usualRows, promised: { ofLimit: 0.7, timesPeer: 2 } }
+// These sources may be slower than every engine.
+const slowest = { contenders: ['stream', ...bare], limits: ['stream', 'limit'], promised: { ofLimit: 0.7 } }
 const changeContenders = ['log', 'penstock', 'peer-10000', 'peer-100000']
 const copied = { usualRows, promised: { ofLimit: 0.7 }, contenders: ['copy-whole', 'copy-streamed', 'penstock'] }
 
@@ -65,6 +69,15 @@ export const cases: Case[] = [
     contenders: [...bare, 'peer-100000'],
     open: (servers, rows) => openStream(servers, rows, 'modern', { feed: 'kafka', engine: 'modern' }),
   },
+  {
+    ...streamed,
+    name: 'modern-objects',
+    contenders: [...bare, 'peer-10000'],
+    open: (servers, rows) => openStream(servers, rows, 'modern-objects', { feed: 'objects', engine: 'modern' }),
+  },
+  { ...slowest, name: 'kinesis', usualRows: 3_000_000, open: openKinesis },
+  { ...slowest, name: 'queue', usualRows, open: (servers, rows) => openQueue(servers, rows, 'debian') },
+  { ...slowest, name: 'modern-queue', usualRows, open: (servers, rows) => openQueue(servers, rows, 'modern') },
   { ...copied, name: 'snapshot', open: (servers, rows) => openSnapshot(servers, rows, 'debian') },
   { ...copied, name: 'snapshot-modern', open: (servers, rows) => openSnapshot(servers, rows, 'modern') },
   {
@@ -80,6 +93,16 @@ const batchRowsOf = (peer: string): number => Number(peer.slice('peer-'.length))
 
 const bodiesOf = new Map<number, Bodies>()
 
+function bodiesFor(rows: number): Bodies {
+  const bodies = bodiesOf.get(rows) ?? makeBodies(rows)
+  bodiesOf.set(rows, bodies)
+  return bodies
+}
+
+function bytesOf({ plain }: Bodies): number {
+  return plain.reduce((sum, body) => sum + body.length, 0)
+}
+
 async function openStream(
   servers: Servers,
   rows: number,
@@ -89,16 +112,59 @@ async function openStream(
   const [source, engine] = [await servers.feed(ends.feed, rows), await servers.engine(ends.engine)]
   const penstock = await servers.penstock(name)
   const work: Work<KafkaFeed | ObjectFeed> = { engine, feed: source.feed, rows }
-  const bodies = bodiesOf.get(rows) ?? makeBodies(rows)
-  bodiesOf.set(rows, bodies)
+  const bodies = bodiesFor(rows)
   return {
     title: `${source.name}, ${engine.name} ${engine.version}`,
-    bytes: bodies.plain.reduce((sum, body) => sum + body.length, 0),
+    bytes: bytesOf(bodies),
     measure(contender) {
-      if (contender === 'limit') return measureLimit(work, bodies.plain, 'plain')
-      if (contender === 'limit-gzip') return measureLimit(work, bodies.gzip, 'gzip')
       if (contender === 'penstock') return measurePenstock(work, penstock)
+      if (bare.includes(contender)) return measureBodies(work, contender, bodies)
       return measurePeer(work, batchRowsOf(contender))
+    },
+    close: () => penstock.stop(),
+  }
+}
+
+type Target = Pick<Work, 'engine' | 'rows'>
+
+function measureBodies(target: Target, contender: string, { plain, gzip }: Bodies): Promise<Measurement> {
+  return contender === 'limit' ? measureLimit(target, plain, 'plain') : measureLimit(target, gzip, 'gzip')
+}
+
+async function openKinesis(servers: Servers, rows: number): Promise<OpenCase> {
+  const [source, engine] = [await servers.kinesis(rows), await servers.engine('debian')]
+  const { feed, readAll } = source
+  const penstock = await servers.penstock('kinesis', { PENSTOCK_AWS_ENDPOINTS: `kinesis=${feed.endpoint}` })
+  const work: Work = { engine, feed, rows }
+  const bodies = bodiesFor(rows)
+  return {
+    title: `${source.name}, ${engine.name} ${engine.version}`,
+    bytes: bytesOf(bodies),
+    async measure(contender) {
+      if (contender === 'stream') return { seconds: await readAll() }
+      if (contender === 'penstock') return measurePenstock(work, penstock)
+      return measureBodies(work, contender, bodies)
+    },
+    async close() {
+      await penstock.stop()
+      // Its streams are in memory.
+      await source.stop()
+    },
+  }
+}
+
+async function openQueue(servers: Servers, rows: number, engineName: EngineName): Promise<OpenCase> {
+  const [source, engine] = [await servers.queue(rows), await servers.engine(engineName)]
+  const { newFeed, readAll } = source
+  const penstock = await servers.penstock(`queue into ${engineName}`)
+  const bodies = bodiesFor(rows)
+  return {
+    title: `${source.name}, ${engine.name} ${engine.version}`,
+    bytes: bytesOf(bodies),
+    async measure(contender) {
+      if (contender === 'stream') return { seconds: await readAll() }
+      if (contender === 'penstock') return measurePenstock({ engine, feed: await newFeed(), rows }, penstock)
+      return measureBodies({ engine, rows }, contender, bodies)
     },
     close: () => penstock.stop(),
   }

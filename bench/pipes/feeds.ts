@@ -3,8 +3,11 @@
 import { Producer } from '@platformatic/kafka'
 import { startKafka } from '../../test/real/servers/kafka.ts'
 import { startVersitygw } from '../../test/real/servers/versitygw.ts'
+import type { ObjectServer } from '../../test/sources/object-server.ts'
+import type { KinesisFeed } from './kinesis-feed.ts'
 import { linesOf, orderOf, usualRowBytes } from './orders.ts'
 import type { PostgresFeed } from './postgres-feed.ts'
+import type { QueueFeed } from './queue-feed.ts'
 
 export interface KafkaFeed {
   kind: 'kafka'
@@ -25,7 +28,7 @@ export interface ObjectFeed {
 }
 
 /** What whoever reads it must know. */
-export type Feed = KafkaFeed | ObjectFeed | PostgresFeed
+export type Feed = KafkaFeed | ObjectFeed | QueueFeed | KinesisFeed | PostgresFeed
 
 export interface FeedServer {
   /** With its version. */
@@ -87,15 +90,33 @@ export async function startObjectFeed(rows: number): Promise<FeedServer> {
   const { endpoint, region, accessKey, name } = server
   const bucket = 'shop'
   try {
-    await server.createBucket(bucket)
-    const rowsPerFile = Math.floor(fileBytes / usualRowBytes)
-    for (let begin = 0, number = 1; begin < rows; begin += rowsPerFile, number++) {
-      const key = `orders/${String(number).padStart(5, '0')}.json`
-      await server.put(bucket, key, linesOf(begin, Math.min(rows, begin + rowsPerFile)))
-    }
+    await putFiles(server, bucket, rows, fileBytes)
     return { name, feed: { kind: 'objects', endpoint, region, bucket, ...accessKey }, stop: () => server.stop() }
   } catch (error) {
     await server.stop()
     throw error
   }
+}
+
+interface StoredFile {
+  key: string
+  sizeBytes: number
+}
+
+export async function putFiles(
+  server: ObjectServer,
+  bucket: string,
+  rows: number,
+  bytesPerFile: number,
+): Promise<StoredFile[]> {
+  await server.createBucket(bucket)
+  const rowsPerFile = Math.floor(bytesPerFile / usualRowBytes)
+  const files: StoredFile[] = []
+  for (let begin = 0; begin < rows; begin += rowsPerFile) {
+    const key = `orders/${String(files.length + 1).padStart(5, '0')}.json`
+    const lines = linesOf(begin, Math.min(rows, begin + rowsPerFile))
+    await server.put(bucket, key, lines)
+    files.push({ key, sizeBytes: lines.length })
+  }
+  return files
 }

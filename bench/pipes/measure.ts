@@ -38,7 +38,7 @@ const peerTimeoutMs = 300_000
 let tables = 0
 
 export async function measureLimit(
-  { engine, rows }: Work,
+  { engine, rows }: Pick<Work, 'engine' | 'rows'>,
   bodies: Buffer[],
   encoding: BodyEncoding,
 ): Promise<Measurement> {

@@ -1,8 +1,10 @@
 // What the benchmark asks Penstock for: services for its engines, and a pipe for each kind of source.
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
+import type { KinesisFeed } from './kinesis-feed.ts'
 import { columns, sortingKey } from './orders.ts'
 import type { PostgresFeed } from './postgres-feed.ts'
+import type { QueueFeed } from './queue-feed.ts'
 
 export interface TablePlace {
   database: string
@@ -19,7 +21,7 @@ export function pipeOf(feed: Feed, { database, table }: TablePlace): object {
   }
   return {
     name: table,
-    source: feed.kind === 'kafka' ? { kafka: kafkaSource(feed) } : { objectStorage: objectSource(feed) },
+    source: sourceOf(feed),
     destination: {
       database,
       table,
@@ -29,6 +31,18 @@ export function pipeOf(feed: Feed, { database, table }: TablePlace): object {
     // The last rows of a stream wait for more of them to come: by themselves 5 s, which would be most of what is measured.
     settings: { streaming_max_insert_wait_ms: 500 },
   }
+}
+
+function sourceOf(feed: Exclude<Feed, PostgresFeed>): object {
+  if (feed.kind === 'kafka') return { kafka: kafkaSource(feed) }
+  if (feed.kind === 'kinesis') return { kinesis: kinesisSource(feed) }
+  if (feed.kind === 'queue') return { objectStorage: { ...objectSource(feed), ...followed(feed) } }
+  return { objectStorage: objectSource(feed) }
+}
+
+/** What the queue tells of is all there is. */
+function followed({ queueUrl }: QueueFeed): object {
+  return { isContinuous: true, queueUrl, skipInitialLoad: true }
 }
 
 function kafkaSource({ broker, username, password, topic }: KafkaFeed): object {
@@ -43,11 +57,22 @@ function kafkaSource({ broker, username, password, topic }: KafkaFeed): object {
   }
 }
 
-function objectSource({ endpoint, bucket, accessKeyId, secretKey }: ObjectFeed): object {
+function objectSource({ endpoint, bucket, accessKeyId, secretKey }: ObjectFeed | QueueFeed): object {
   return {
     type: 's3',
     format: 'JSONEachRow',
     url: `${endpoint}/${bucket}/orders/*.json`,
+    authentication: 'IAM_USER',
+    accessKey: { accessKeyId, secretKey },
+  }
+}
+
+function kinesisSource({ region, stream, accessKeyId, secretKey }: KinesisFeed): object {
+  return {
+    format: 'JSONEachRow',
+    iteratorType: 'TRIM_HORIZON',
+    region,
+    streamName: stream,
     authentication: 'IAM_USER',
     accessKey: { accessKeyId, secretKey },
   }

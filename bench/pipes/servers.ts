@@ -3,8 +3,10 @@ import { startModernEngine } from '../../test/real/servers/chdb.ts'
 import { startClickHouse } from '../../test/real/servers/clickhouse.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { type FeedServer, startKafkaFeed, startObjectFeed } from './feeds.ts'
+import { type KinesisFeedServer, startKinesisFeed } from './kinesis-feed.ts'
 import { type Penstock, startPenstock } from './penstock.ts'
 import { type PostgresFeedServer, startPostgresFeed } from './postgres-feed.ts'
+import { type QueueFeedServer, startQueueFeed } from './queue-feed.ts'
 
 export type EngineName = 'debian' | 'modern'
 export type FeedName = 'kafka' | 'objects'
@@ -12,6 +14,8 @@ export type FeedName = 'kafka' | 'objects'
 export interface Servers {
   engine(name: EngineName): Promise<EngineServer>
   feed(name: FeedName, rows: number): Promise<FeedServer>
+  kinesis(rows: number): Promise<KinesisFeedServer>
+  queue(rows: number): Promise<QueueFeedServer>
   postgres(): Promise<PostgresFeedServer>
   /** Of each name there is one process. */
   penstock(name: string, environment?: Record<string, string>): Promise<Penstock>
@@ -44,6 +48,8 @@ export function makeServers({ folder, flags, starting }: ServersOptions): Server
       once(`${name} with ${rows.toLocaleString('en')} rows`, () =>
         name === 'kafka' ? startKafkaFeed(rows) : startObjectFeed(rows),
       ),
+    kinesis: (rows) => once(`Kinesis with ${rows.toLocaleString('en')} rows`, () => startKinesisFeed(folder, rows)),
+    queue: (rows) => once(`a queue of ${rows.toLocaleString('en')} rows`, () => startQueueFeed(rows)),
     postgres: () => once('PostgreSQL', () => startPostgresFeed(folder)),
     penstock: (name, environment = {}) =>
       once(`Penstock for ${name}`, () => startPenstock(name, { folder, flags, environment })),

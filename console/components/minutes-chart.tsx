@@ -2,7 +2,7 @@
 import { Group, Stack, Text } from '@mantine/core'
 import { useId } from 'react'
 import { countOf } from './amounts.ts'
-import { type Minute, roundScale } from './minutes.ts'
+import { type Minute, roundScale, summaryOf, sumOf } from './minutes.ts'
 import { ScrollTable } from './scroll-table.tsx'
 
 const title = 'Rows by the minute, the last hour'
@@ -57,7 +57,7 @@ export function MinutesChart({ minutes }: { minutes: Minute[] }) {
         </div>
       </div>
       <Text size="sm" c="dimmed" id={aboutId}>
-        {summaryOf(minutes, most)}
+        {summaryOf(minutes)}
       </Text>
       {most > 0 && (
         <details className="minutes-table">
@@ -102,17 +102,6 @@ function Key({ name }: { name: 'written' | 'refused' }) {
       <Text size="xs">{name}</Text>
     </Group>
   )
-}
-
-function summaryOf(minutes: Minute[], most: number): string {
-  if (most === 0) return 'Nothing was moved in the last hour.'
-  const refused = sumOf(minutes, 'refused')
-  const told = `${countOf(sumOf(minutes, 'written'), 'row')} written, at most ${most.toLocaleString('en')} in a minute`
-  return refused === 0 ? `${told}.` : `${told}; ${refused.toLocaleString('en')} refused.`
-}
-
-function sumOf(minutes: Minute[], name: 'written' | 'refused'): number {
-  return minutes.reduce((sum, minute) => sum + minute[name], 0)
 }
 
 function timeOf({ atMs }: Pick<Minute, 'atMs'>): string {

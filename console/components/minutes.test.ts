@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { lastHour, roundScale, rowsPerSecond } from './minutes.ts'
+import { lastHour, roundScale, rowsPerSecond, summaryOf } from './minutes.ts'
 
 const at = (time: string) => Date.parse(`2026-11-02T${time}Z`)
 const moved = (time: string, rowsWritten: number, rowsRefused = 0) => ({
@@ -27,4 +27,12 @@ it('the rate is that of the last sixty seconds', () => {
 
 it('a scale ends with a number that is easy to read', () => {
   assert.deepEqual([0, 1, 3, 17, 100, 101, 4999].map(roundScale), [2, 2, 5, 20, 100, 200, 5000])
+})
+
+it('the most that a minute has is told of the rows that were written, without those that were refused', () => {
+  const hour = (...moves: ReturnType<typeof moved>[]) => summaryOf(lastHour(moves, at('16:40:30')))
+  assert.equal(hour(), 'Nothing was moved in the last hour.')
+  assert.equal(hour(moved('16:39', 10)), '10 rows written, at most 10 in a minute.')
+  assert.equal(hour(moved('16:38', 10), moved('16:39', 12, 6)), '22 rows written, at most 12 in a minute; 6 refused.')
+  assert.equal(hour(moved('16:39', 0, 6)), '0 rows written; 6 refused.')
 })

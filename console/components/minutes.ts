@@ -1,5 +1,6 @@
 // What a pipe moved by the minute: with the minutes in which nothing happened, and how fast it is now.
 import type { PipeThroughput } from '../../src/client/shapes.ts'
+import { countOf } from './amounts.ts'
 
 const shownMinutes = 60
 const minuteMs = 60_000
@@ -37,4 +38,17 @@ export function roundScale(most: number): number {
   if (most <= 2) return 2
   const power = 10 ** Math.floor(Math.log10(most))
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= most)!
+}
+
+/** The hour in a sentence. */
+export function summaryOf(minutes: Minute[]): string {
+  const [written, refused] = [sumOf(minutes, 'written'), sumOf(minutes, 'refused')]
+  if (written + refused === 0) return 'Nothing was moved in the last hour.'
+  const most = Math.max(...minutes.map((minute) => minute.written))
+  const told = `${countOf(written, 'row')} written${written === 0 ? '' : `, at most ${most.toLocaleString('en')} in a minute`}`
+  return refused === 0 ? `${told}.` : `${told}; ${refused.toLocaleString('en')} refused.`
+}
+
+export function sumOf(minutes: Minute[], name: 'written' | 'refused'): number {
+  return minutes.reduce((sum, minute) => sum + minute[name], 0)
 }

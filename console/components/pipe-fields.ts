@@ -79,7 +79,10 @@ export const kafkaFields = {
   offset: { label: 'Where reading begins' },
   caCertificate: { label: 'CA certificate', about: 'PEM. Needed when the brokers use a certificate of your own.' },
   iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
-  reversePrivateEndpointIds: { label: 'Reverse private endpoints', about: 'Private ways to the brokers.' },
+  reversePrivateEndpointIds: {
+    label: 'Reverse private endpoints',
+    about: 'Ids that the operator of Penstock has set up. Brokers that they name are dialled by their private routes.',
+  },
   schemaRegistry: { label: 'Schema registry' },
 } satisfies Record<keyof KafkaSource, FieldText>
 
@@ -102,7 +105,11 @@ export const kinesisFields = {
   streamName: { label: 'Stream' },
   timestamp: { label: 'Begin at' },
   iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
-  useEnhancedFanOut: { label: 'Enhanced fan-out', about: 'A read throughput of its own for this pipe.' },
+  useEnhancedFanOut: {
+    label: 'Enhanced fan-out',
+    about:
+      'The stream pushes its records to a consumer of this pipe alone, which costs extra. Where that cannot be, the pipe polls and says why.',
+  },
 } satisfies Record<keyof KinesisSource, FieldText>
 
 export const objectStorageFields = {
@@ -113,11 +120,18 @@ export const objectStorageFields = {
   delimiter: { label: 'Delimiter', about: 'One character, for CSV.' },
   iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
   path: { label: 'Path', about: 'Path or glob pattern within the container.' },
-  queueUrl: { label: 'Queue URL', about: 'A notification queue that tells of new objects; needs continuous loading.' },
+  queueUrl: {
+    label: 'Queue URL',
+    about: 'A queue for this pipe alone, which tells of new objects. Without one the store is listed again and again.',
+  },
+  skipInitialLoad: {
+    label: 'Load what is there first',
+    about: 'Otherwise only objects that the queue tells of are loaded.',
+  },
   url: { label: 'URL', about: 'URL or glob pattern of the objects.' },
   compression: { label: 'Compression' },
   connectionString: { label: 'Connection string', about: 'Its secret parts are shown as ***.' },
-  isContinuous: { label: 'Continuous', about: 'Go on with objects that come later.' },
+  isContinuous: { label: 'Continuous', about: 'Go on with objects that come later. Otherwise the pipe completes.' },
 } satisfies Record<keyof ObjectStorageSource, FieldText>
 
 export const postgresFields = {
@@ -255,7 +269,7 @@ export const settingFields = {
   },
   object_storage_polling_interval_ms: {
     label: 'Polling interval',
-    about: 'Time between two looks for new files.',
+    about: 'Time between two looks for new files, where no queue tells of them.',
     default: 30_000,
     minimum: 100,
     maximum: 3_600_000,
@@ -323,7 +337,7 @@ export const scalingFields = {
   },
   replicaCpuMillicores: {
     label: 'CPU of each replica',
-    about: '1000 millicores are one core.',
+    about: 'A weight: when a runner is busy, its pipes take turns in this proportion.',
     default: 125,
     minimum: 125,
     maximum: 2_000,
@@ -331,7 +345,7 @@ export const scalingFields = {
   },
   replicaMemoryGb: {
     label: 'Memory of each replica',
-    about: 'In gigabytes, such as 1.5.',
+    about: 'In gigabytes. Bounds how much is read ahead; more than 0.9 changes nothing.',
     default: 0.5,
     minimum: 0.5,
     maximum: 8,
@@ -398,7 +412,7 @@ export const choiceTexts = {
     CONNECTION_STRING: 'Connection string',
   } satisfies ChoiceTexts<NonNullable<ObjectStorageSource['authentication']>>,
   compression: {
-    auto: 'Told by the file name',
+    auto: 'Told by the file name or the first bytes',
     none: 'None',
     gzip: 'gzip',
     gz: 'gz',

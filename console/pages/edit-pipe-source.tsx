@@ -26,9 +26,9 @@ export interface SourcePart extends PipePart {
 }
 
 const fixedParts: Record<PipeKind, string> = {
-  kafka: 'Provider, brokers, topics, format, consumer group and schema registry',
-  kinesis: 'Stream, region, format and where reading begins',
-  objectStorage: 'Provider, URL, format, compression and queue',
+  kafka: 'Provider, brokers, topics, format, consumer group, where reading begins and schema registry',
+  kinesis: 'Stream, region, format, where reading begins and enhanced fan-out',
+  objectStorage: 'Provider, URL, format, compression, whether it is continuous, and queue',
   postgres: 'Replication mode, publication and slot',
 }
 
@@ -106,32 +106,28 @@ function ObjectStorage(part: SourcePart) {
     ...(present.authentication
       ? { [present.authentication]: choiceTexts.objectStorageAuthentication[present.authentication] }
       : {}),
-    '': 'None: the objects are public',
+    // Nobody reads a queue without credentials.
+    ...(present.queueUrl === undefined || !present.authentication ? { '': 'None: the objects are public' } : {}),
   }
   const provider = choiceTexts.objectStorageType[present.type]
-  const container = (
-    <>
-      <ClearableText
-        {...part}
-        name="azureContainerName"
-        field={objectStorageFields.azureContainerName}
-        present={present.azureContainerName}
-      />
-      <ClearableText {...part} name="path" field={objectStorageFields.path} present={present.path} />
-    </>
-  )
-  const iamRole = (
-    <ClearableText {...part} name="iamRole" field={objectStorageFields.iamRole} present={present.iamRole} />
-  )
+  const ofAzure = ['azureContainerName', 'path'] as const
+  const ofOthers = ['iamRole'] as const
+  const texts = (names: readonly ('azureContainerName' | 'path' | 'iamRole')[]) =>
+    names.map((name) => (
+      <ClearableText key={name} {...part} name={name} field={objectStorageFields[name]} present={present[name]} />
+    ))
+  const unused = (isAzure ? ofOthers : ofAzure).filter((name) => present[name] !== undefined)
   return (
     <Stack gap="md">
       <Authentication {...part} field={objectStorageFields.authentication} choices={choices} />
       <EditPipeSecrets {...part} />
-      {isAzure ? container : iamRole}
-      <Text size="sm" c="dimmed">
-        {provider} does not use what follows. It is kept with the pipe, and can be cleared.
-      </Text>
-      {isAzure ? iamRole : container}
+      {texts(isAzure ? ofAzure : ofOthers)}
+      {unused.length > 0 && (
+        <Text size="sm" c="dimmed">
+          {provider} does not use what follows. It is kept with the pipe, and can be cleared.
+        </Text>
+      )}
+      {texts(unused)}
       <ForgetSecrets {...part} />
     </Stack>
   )

@@ -1,4 +1,5 @@
-// The rows that the engine did not take, and the way to have them tried once more.
+// The rows that the engine did not take, and the way to have them tried once more; beside them, the messages and files of a queue
+// that were given up.
 import { Alert, Code, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,6 +10,7 @@ import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { ResyncIcon } from '../components/icons.tsx'
+import { type KeptKind, keptKindOf } from '../components/kept-kind.ts'
 import { LoadingPage } from '../components/loading.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
@@ -19,6 +21,7 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
   const read = useQuery(pipeErrorsQuery(organizationId, pipe.serviceId, pipe.id))
   const { data: metricsRead } = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
   const rows = read.data?.result
+  const hasQueue = pipe.source.objectStorage?.queueUrl !== undefined
   if (read.isPending) return <LoadingPage />
   if (!rows) return <ProblemNotice error={asPenstockError(read.error)} title="The refused rows could not be read" />
   if (rows.length === 0) {
@@ -26,20 +29,23 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
       <EmptyState title="No refused rows">
         A row that the engine does not take, such as one with text where a number must be, is kept here with the reason
         for seven days. The other rows of its batch are written all the same.
+        {hasQueue && ' Messages of the queue that lead to no file, and files that cannot be loaded, are kept here too.'}
       </EmptyState>
     )
   }
   return (
     <Section
-      title="Refused rows"
+      title={hasQueue ? 'Refused rows, messages and files' : 'Refused rows'}
       about={
         <>
-          The engine did not take these rows; the others of their batches are in the table. They are kept for seven days
-          in <Code>{`${pipe.destination.database}.${pipe.destination.table}_penstock_errors`}</Code>
+          The engine did not take these rows; the others of their batches are in the table.
+          {hasQueue && ' Messages of the queue that led to no file, and files that could not be loaded, are here too.'}{' '}
+          They are kept for seven days in{' '}
+          <Code>{`${pipe.destination.database}.${pipe.destination.table}_penstock_errors`}</Code>
           {rows.length === mostErrors && `; these are the newest ${mostErrors}`}.
         </>
       }
-      actions={<Replay organizationId={organizationId} pipe={pipe} metrics={metricsRead?.result} />}
+      actions={<Replay organizationId={organizationId} pipe={pipe} metrics={metricsRead?.result} hasQueue={hasQueue} />}
     >
       {read.error && <ProblemNotice error={asPenstockError(read.error)} title="This may be out of date" />}
       {metricsRead && <Replaying metrics={metricsRead.result} />}
@@ -54,8 +60,14 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
   )
 }
 
+const notARow: Record<Exclude<KeptKind, 'row'>, string> = {
+  message: 'This is a message, not a row: write the file that it tells of again.',
+  file: 'This is a file, not a row: mend it, and write it again.',
+}
+
 function RefusedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean }) {
   const { at, partition, position, reason, raw, isCut } = row
+  const kind = keptKindOf(row)
   return (
     <Stack gap={6}>
       <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
@@ -65,7 +77,8 @@ function RefusedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean 
         {position}, {isOfStream && `partition ${partition}, `}
         <Time at={at} />
       </Text>
-      <Code block className="refused-raw" tabIndex={0} role="region" aria-label={`The row at ${position}`}>
+      {kind !== 'row' && <Text size="sm">{notARow[kind]}</Text>}
+      <Code block className="refused-raw" tabIndex={0} role="region" aria-label={`The ${kind} at ${position}`}>
         {raw}
         {isCut && '…'}
       </Code>
@@ -97,10 +110,12 @@ function Replay({
   organizationId,
   pipe,
   metrics,
+  hasQueue,
 }: {
   organizationId: string
   pipe: Pipe
   metrics: PipeMetrics | undefined
+  hasQueue: boolean
 }) {
   const isAdmin = useIsAdmin(organizationId)
   const [isAsked, setAsked] = useState(false)
@@ -132,6 +147,7 @@ function Replay({
         All refused rows that are kept, not only those shown here, are sent to the engine once more: each is written
         once if the engine takes it now. What it refuses again stays here with the newer reason. Change the table, the
         columns or the mappings first, or they are refused again.
+        {hasQueue && ' Messages and files are left out: write the file again, and the queue tells of it.'}
       </Confirm>
     </>
   )

@@ -144,6 +144,7 @@ function originOf(pipe: Pipe): string[] {
       return [
         objectStorage!.url ?? [objectStorage!.azureContainerName, objectStorage!.path].filter(Boolean).join('/'),
         `${choiceTexts.objectStorageType[objectStorage!.type]}, ${objectStorage!.isContinuous ? 'continuously' : 'once'}`,
+        ...(objectStorage!.queueUrl === undefined ? [] : [`new files told of by the queue ${objectStorage!.queueUrl}`]),
       ]
     case 'postgres':
       return [

@@ -1,4 +1,4 @@
-import { Stack } from '@mantine/core'
+import { Code, Stack } from '@mantine/core'
 import type { PostgresSource, TableMapping } from '../../src/client/shapes.ts'
 import { Facts, NotSet } from '../components/facts.tsx'
 import {
@@ -8,11 +8,17 @@ import {
   postgresSettingFields,
   tableMappingFields,
 } from '../components/pipe-fields.ts'
+import { ownReplicationName } from '../components/replication-name.ts'
 import { ScrollTable } from '../components/scroll-table.tsx'
 import { Section } from '../components/section.tsx'
 import { fact, secret, yesNo } from './pipe-source-facts.tsx'
 
-export function Postgres({ source: { host, port, database, settings, tableMappings } }: { source: PostgresSource }) {
+interface PostgresProps {
+  pipeId: string
+  source: PostgresSource
+}
+
+export function Postgres({ pipeId, source: { host, port, database, settings, tableMappings } }: PostgresProps) {
   const numbers = [
     'pullBatchSize',
     'syncIntervalSeconds',
@@ -36,11 +42,14 @@ export function Postgres({ source: { host, port, database, settings, tableMappin
         <Facts
           facts={[
             fact(postgresSettingFields.replicationMode, choiceTexts.replicationMode[settings.replicationMode]),
-            fact({ label: postgresSettingFields.publicationName.label }, settings.publicationName ?? 'One is made'),
-            fact(
-              { label: postgresSettingFields.replicationSlotName.label },
-              settings.replicationSlotName ?? 'One is made',
-            ),
+            {
+              label: postgresSettingFields.publicationName.label,
+              value: <Named pipeId={pipeId} settings={settings} name={settings.publicationName} />,
+            },
+            {
+              label: postgresSettingFields.replicationSlotName.label,
+              value: <Named pipeId={pipeId} settings={settings} name={settings.replicationSlotName} />,
+            },
             fact({ label: postgresSettingFields.enableFailoverSlots.label }, yesNo(settings.enableFailoverSlots)),
             fact(postgresSettingFields.allowNullableColumns, yesNo(settings.allowNullableColumns)),
             ...numbers.map((name) => fact(postgresSettingFields[name], settings[name].toLocaleString('en'))),
@@ -54,6 +63,21 @@ export function Postgres({ source: { host, port, database, settings, tableMappin
         <TableMappings mappings={tableMappings} />
       </Section>
     </Stack>
+  )
+}
+
+/** A publication or a slot: the one that was named, or the one that Penstock makes. */
+function Named({
+  pipeId,
+  settings: { replicationMode },
+  name,
+}: Pick<PostgresProps, 'pipeId'> & Pick<PostgresSource, 'settings'> & { name: string | undefined }) {
+  if (name !== undefined) return <Code>{name}</Code>
+  if (replicationMode === 'snapshot') return <NotSet>None: the tables are loaded once</NotSet>
+  return (
+    <>
+      <Code>{ownReplicationName(pipeId)}</Code> <NotSet>Made by Penstock</NotSet>
+    </>
   )
 }
 

@@ -1,6 +1,6 @@
 import { Code, Stack, Text } from '@mantine/core'
 import type { KafkaSource, KinesisSource, ObjectStorageSource, Pipe } from '../../src/client/shapes.ts'
-import { type Fact, Facts } from '../components/facts.tsx'
+import { type Fact, Facts, NotSet } from '../components/facts.tsx'
 import {
   choiceTexts,
   type FieldText,
@@ -14,11 +14,12 @@ import { Section } from '../components/section.tsx'
 import { fact, secret, yesNo } from './pipe-source-facts.tsx'
 import { Postgres } from './pipe-source-postgres.tsx'
 
-export function PipeSource({ source: { kafka, kinesis, objectStorage, postgres } }: { source: Pipe['source'] }) {
+export function PipeSource({ pipe: { id, source } }: { pipe: Pipe }) {
+  const { kafka, kinesis, objectStorage, postgres } = source
   if (kafka) return <Kafka source={kafka} />
   if (kinesis) return <Kinesis source={kinesis} />
   if (objectStorage) return <ObjectStorage source={objectStorage} />
-  return postgres && <Postgres source={postgres} />
+  return postgres && <Postgres pipeId={id} source={postgres} />
 }
 
 const listed = (text: string): Fact['value'] => <Lines lines={text.split(',')} />
@@ -156,22 +157,38 @@ function utc(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
+function queueFacts({ isContinuous, queueUrl, skipInitialLoad }: ObjectStorageSource): Fact[] {
+  if (!isContinuous) return []
+  if (queueUrl === undefined)
+    return [
+      fact({ label: objectStorageFields.queueUrl.label }, <NotSet>None: the store is listed again and again</NotSet>),
+    ]
+  return [
+    fact({ label: objectStorageFields.queueUrl.label, about: 'Tells of new objects, and this pipe alone.' }, queueUrl),
+    fact(objectStorageFields.skipInitialLoad, yesNo(skipInitialLoad !== true)),
+  ]
+}
+
 function ObjectStorage({ source }: { source: ObjectStorageSource }) {
   const { authentication } = source
+  const isAzure = source.type === 'azureblobstorage'
+  /** An update may have stored what the type does not use; otherwise there is nothing to say of it. */
+  const ofUse = (isUsed: boolean, field: FieldText, text: string | undefined): Fact[] =>
+    isUsed || text !== undefined ? [fact(field, text)] : []
   return (
     <Stack gap="lg">
       <Section title={kinds.objectStorage.label}>
         <Facts
           facts={[
             fact(objectStorageFields.type, choiceTexts.objectStorageType[source.type]),
-            fact(objectStorageFields.url, source.url),
-            fact(objectStorageFields.azureContainerName, source.azureContainerName),
-            fact(objectStorageFields.path, source.path),
+            ...ofUse(!isAzure, objectStorageFields.url, source.url),
+            ...ofUse(isAzure, objectStorageFields.azureContainerName, source.azureContainerName),
+            ...ofUse(isAzure, objectStorageFields.path, source.path),
             fact(objectStorageFields.format, choiceTexts.format[source.format]),
             fact(objectStorageFields.delimiter, source.delimiter && <Code>{source.delimiter}</Code>),
             fact(objectStorageFields.compression, choiceTexts.compression[source.compression]),
             fact(objectStorageFields.isContinuous, yesNo(source.isContinuous)),
-            fact(objectStorageFields.queueUrl, source.queueUrl),
+            ...queueFacts(source),
           ]}
         />
       </Section>
@@ -183,8 +200,8 @@ function ObjectStorage({ source }: { source: ObjectStorageSource }) {
               authentication ? choiceTexts.objectStorageAuthentication[authentication] : 'None: the objects are public',
             ),
             ...(authentication === 'IAM_USER' ? [secret('Access key')] : []),
-            fact(objectStorageFields.iamRole, source.iamRole),
-            fact(objectStorageFields.connectionString, source.connectionString),
+            ...ofUse(!isAzure, objectStorageFields.iamRole, source.iamRole),
+            ...ofUse(isAzure, objectStorageFields.connectionString, source.connectionString),
           ]}
         />
       </Section>

@@ -63,7 +63,7 @@ export function PipeTables({ organizationId, pipe }: { organizationId: string; p
             cell: ({ state, isResync }) => (isResync ? resyncTexts : stateTexts)[state],
             width: '18%',
           },
-          { label: 'Load', cell: (table) => <Load table={table} /> },
+          { label: 'Rows loaded', cell: (table) => <Load table={table} /> },
         ]}
       />
     </Section>
@@ -97,8 +97,9 @@ function Target({ table: { targetTable, isResync } }: { table: PipeTable }) {
 
 function Load({ table }: { table: PipeTable }) {
   const { state, percent, secondsLeft } = table
-  if (state === 'waiting') return <Rows>Not begun</Rows>
-  if (state !== 'loading') return <Rows>{percent === null ? 'Not loaded' : countOf(table.rowsLoaded, 'row')}</Rows>
+  if (state === 'waiting') return <Rows>None yet</Rows>
+  if (state !== 'loading')
+    return <Rows>{percent === null ? 'None: only changes are followed' : countOf(table.rowsLoaded, 'row')}</Rows>
   return (
     <Stack gap={4}>
       {percent !== null && <Progress value={percent} w="100%" miw={160} aria-label={`Load of ${sourceOf(table)}`} />}

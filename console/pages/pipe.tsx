@@ -88,7 +88,7 @@ export function PipePage() {
           <PipeErrors organizationId={organizationId} pipe={pipe} />
         </Tabs.Panel>
         <Tabs.Panel value="source">
-          <PipeSource source={pipe.source} />
+          <PipeSource pipe={pipe} />
         </Tabs.Panel>
         <Tabs.Panel value="destination">
           <PipeDestination organizationId={organizationId} pipe={pipe} service={service} />

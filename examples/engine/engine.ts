@@ -6,12 +6,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createRequire } from 'node:module'
 import { gunzipSync } from 'node:zlib'
 
-interface Connection {
+interface Engine {
+  /** Into the engine's own file system, which is in memory. Takes the bytes away from whoever gives them. */
+  putFile(path: string, bytes: Uint8Array): Promise<void>
   query(text: string, format?: string): Promise<{ text(): string }>
 }
 
 const host = '127.0.0.1'
 const port = Number(process.env.PORT ?? 8123)
+/** Where the engine finds what came with an insert: as a part of the statement it would be too long for its parser. */
+const rowsFile = '/penstock-rows'
 /** Of a query without a FORMAT of its own. */
 const defaultFormat = 'TabSeparated'
 /** Parameters of a request that are no settings. */
@@ -55,37 +59,57 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const turn = last.then(async () => {
     try {
       const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent
-      const text = await run(url.searchParams, body.toString())
+      const text = await run(url.searchParams, body)
       response.writeHead(200, { 'content-type': 'text/tab-separated-values; charset=UTF-8' }).end(text)
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       const code = /^Code: (\d+)/.exec(message)?.[1] ?? '49'
-      response.writeHead(500, { 'x-clickhouse-exception-code': code }).end(message)
+      response.writeHead(500, { 'x-clickhouse-exception-code': code }).end(withoutFile(message))
     }
   })
   last = turn
   await turn
 }
 
-async function run(parameters: URLSearchParams, body: string): Promise<string> {
+async function run(parameters: URLSearchParams, body: Buffer): Promise<string> {
   const inUrl = parameters.get('query')
   const settings = [...parameters].filter(([name]) => !notSettings.includes(name))
-  const text = inUrl === null ? body : `${inUrl}\n${body}`
+  const blockSize = parameters.get('max_insert_block_size')
+  // The blocks of what is sent are those of an insert, the blocks of a file those of a select.
+  if (blockSize !== null) settings.push(['max_block_size', blockSize])
+  const insert = inUrl === null ? undefined : findInsert(inUrl)
   try {
     for (const [name, value] of settings) await engine.query(`SET ${asName(name)} = ${asText(value)}`)
-    const result = await engine.query(withoutSync(withInput(text)), parameters.get('default_format') ?? defaultFormat)
+    if (insert) {
+      await engine.putFile(rowsFile, new Uint8Array(body))
+      await engine.query(insert)
+      return ''
+    }
+    const text = inUrl === null ? body.toString() : `${inUrl}\n${body}`
+    const result = await engine.query(withoutSync(text), parameters.get('default_format') ?? defaultFormat)
     return /^\s*INSERT\b/i.test(text) ? '' : result.text()
   } finally {
+    if (insert) await engine.putFile(rowsFile, new Uint8Array())
     for (const [name] of settings) await engine.query(`SET ${asName(name)} = DEFAULT`).catch(() => undefined)
   }
 }
 
-/** The function `input` reads from the client of a server, which there is none of here: the same rows as a text instead. */
-function withInput(text: string): string {
-  const found = /^(.*?)\binput\(\s*('(?:[^'\\]|\\.)*')\s*\)(.*?)\bFORMAT\s+(\w+)[ \t]*\n?(.*)$/is.exec(text)
-  if (!found || !/^\s*INSERT\b/i.test(text)) return text
-  const [, before, structure, between, format, rows = ''] = found
-  return `${before}format(${format}, ${structure}, ${asText(rows)})${between}`
+/** The same insert with its rows from the file; undefined for a statement that brings its rows itself, or is none. */
+function findInsert(text: string): string | undefined {
+  const [, insert, format] = /^(\s*INSERT\b.*?)\s+FORMAT\s+(\w+)\s*$/is.exec(text) ?? []
+  if (insert === undefined || format === undefined) return undefined
+  const [, before, structure, after] = /^(.*?)\binput\(\s*('(?:[^'\\]|\\.)*')\s*\)(.*)$/is.exec(insert) ?? []
+  if (structure !== undefined) return `${before}file('${rowsFile}', ${format}, ${structure}, 'none')${after}`
+  const [, into, settings = ''] = /^(.*?)(\s+SETTINGS\s.*)?$/is.exec(insert) ?? []
+  return `${into} FROM INFILE '${rowsFile}' COMPRESSION 'none'${settings} FORMAT ${format}`
+}
+
+/** Nobody has sent a file. */
+function withoutFile(message: string): string {
+  return message.replaceAll(
+    /: \(in file\/uri [^)]*\)|: While executing File: data for INSERT was parsed from file/g,
+    '',
+  )
 }
 
 /** This engine has no thread that would free the table meanwhile, and would wait for it for ever. */
@@ -112,10 +136,14 @@ function installOnce(): void {
   if (status !== 0) process.exit(1)
 }
 
-async function startEngine(): Promise<Connection> {
+async function startEngine(): Promise<Engine> {
   const require = createRequire(import.meta.url)
   const main: string = require.resolve('chdb-wasm')
   const { AsyncChdb } = await import(main)
   const chdb = await AsyncChdb.create({ moduleUrl: new URL('chdb.mjs', `file://${main}`).href })
-  return chdb.connect()
+  const connection = await chdb.connect()
+  return {
+    putFile: (path, bytes) => chdb.putFile(path, bytes),
+    query: (text, format) => connection.query(text, format),
+  }
 }

@@ -1,3 +1,4 @@
+import { Problem } from '../lib/problem.ts'
 import { StartError } from '../lib/start-error.ts'
 
 export const exitSoftware = 70
@@ -10,6 +11,14 @@ export async function orExplain(command: () => Promise<void>): Promise<void> {
     if (error instanceof StartError) {
       console.error(error.message)
       process.exit(1)
+    }
+    if (error instanceof Problem && error.code === 'unavailable') {
+      console.error(
+        'The database cannot be used right now: its disk is full or fails, or it is away. Try again in a moment.',
+      )
+      // A sync that failed is under way to end the process with a code of its own.
+      setTimeout(() => process.exit(1), 200)
+      return
     }
     console.error('This is a defect of Penstock:', error)
     process.exit(exitSoftware)

@@ -2,6 +2,7 @@
 // nothing of the server.
 import { Command } from 'commander'
 import type { AuditOptions } from './audit.ts'
+import type { DoctorOptions } from './doctor.ts'
 import type { InitOptions } from './init.ts'
 import type { LinkOptions } from './link.ts'
 import type { LoginOptions } from './login.ts'
@@ -49,6 +50,19 @@ export async function runProgram(): Promise<void> {
       orExplain(async () => (await import('./organization.ts')).createOrganization(options)),
     )
   program
+    .command('backup')
+    .description(
+      'write everything but the master keys into one file, as it is at one moment; works while Penstock runs',
+    )
+    .argument('<file-or-folder>', 'a new file, or a folder in which one is made')
+    .action((target: string) => orExplain(async () => (await import('./backup.ts')).backup(target)))
+  program
+    .command('restore')
+    .description('put a backup into an empty Penstock; the master key file that belongs to it must be there')
+    .argument('<file>', 'what "penstock backup" made')
+    .action((file: string) => orExplain(async () => (await import('./restore.ts')).restore(file)))
+  addKeyCommands(program.command('keys').description('the master keys, which secrets are sealed with'))
+  program
     .command('login')
     .description('keep the credentials for "penstock call", after checking them')
     .exitOverride(({ exitCode }) => process.exit(exitCode && usageExit))
@@ -76,6 +90,33 @@ export async function runProgram(): Promise<void> {
     .description('check that nobody has changed the activities in the database; works while Penstock runs')
     .option('--organization-id <id>', 'only those of this organization')
     .action((options: AuditOptions) => orExplain(async () => (await import('./audit.ts')).verifyAudit(options)))
+  program
+    .command('doctor')
+    .description('examine this Penstock and its surroundings, and say what to do; works while Penstock runs')
+    .option('--json', 'for tools')
+    .action((options: DoctorOptions) => orExplain(async () => (await import('./doctor.ts')).doctor(options)))
 
   await program.parseAsync()
+}
+
+function addKeyCommands(keys: Command): void {
+  keys
+    .command('list')
+    .description('show the ids of the keys, which is the current one, and how many values are sealed with each')
+    .action(() => orExplain(async () => (await import('./keys.ts')).listKeys()))
+  keys
+    .command('add')
+    .description('add a key that becomes the current one with the next rotation')
+    .action(() => orExplain(async () => (await import('./keys.ts')).add()))
+  keys
+    .command('rotate')
+    .description(
+      'make another key the current one, and seal everything anew with it; run again, it finishes what was interrupted',
+    )
+    .action(() => orExplain(async () => (await import('./keys.ts')).rotate()))
+  keys
+    .command('remove')
+    .description('remove a key that nothing is sealed with any more')
+    .argument('<id>', 'as "penstock keys list" shows it')
+    .action((id: string) => orExplain(async () => (await import('./keys.ts')).remove(id)))
 }

@@ -264,7 +264,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}' }, params, body, options)
   }
 
-  /** Delete data pipe (beta). Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, which is tried for 7 days. */
+  /** Delete data pipe (beta). Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, those of a kinesis pipe with enhanced fan-out as soon as its consumer is removed from the stream, which is tried for 7 days. */
   deletePipe(params: DeletePipeParams, options?: VersionedWriteOptions): Promise<Answer<null>> {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}' }, params, undefined, options)
   }

@@ -677,7 +677,7 @@ export type ObjectStorageSource = {
   iamRole?: string
   /** Path or glob pattern within the container. */
   path?: string
-  /** URL of a notification queue; needs `isContinuous`. */
+  /** URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
   queueUrl?: string
   /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
   url?: string
@@ -686,6 +686,8 @@ export type ObjectStorageSource = {
   connectionString?: string
   /** Whether to go on with objects that come later. */
   isContinuous: boolean
+  /** Only what the queue tells of is loaded. Shown only when it is true. */
+  skipInitialLoad?: boolean
 }
 
 export type TableMapping = {
@@ -874,7 +876,7 @@ export type ObjectStorageSourceCreate = {
   iamRole?: string
   /** Path or glob pattern within the container. */
   path?: string
-  /** URL of a notification queue; needs `isContinuous`. */
+  /** URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
   queueUrl?: string
   /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
   url?: string
@@ -890,6 +892,8 @@ export type ObjectStorageSourceCreate = {
   connectionString?: string
   /** Whether to go on with objects that come later. */
   isContinuous?: boolean
+  /** With `queueUrl`: whether to load only what the queue tells of, and nothing that was there before. */
+  skipInitialLoad?: boolean
 }
 
 export type TableMappingToAdd = {

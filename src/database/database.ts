@@ -64,6 +64,14 @@ export function unavailable(cause?: unknown): Problem {
   })
 }
 
+/** More writes than are taken on. */
+export function tooManyWaiting(): Problem {
+  return new Problem('unavailable', 'too many changes are waiting for the database; try again in a moment', {
+    headers: { 'retry-after': '1' },
+    isOverload: true,
+  })
+}
+
 /** An outcome in a form that can cross threads. */
 export type WireOutcome =
   | { value: unknown }

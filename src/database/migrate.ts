@@ -15,17 +15,20 @@ export interface MigrationStatement {
   refusal?: string
 }
 
-/** What a database must offer to be migrated. */
-export interface MigrationTarget {
+export interface SchemaTarget {
   dialect: Dialect
   execute(text: string): Promise<void>
   rows(text: string): Promise<Record<string, unknown>[]>
+}
+
+/** What a database must offer to be migrated. */
+export interface MigrationTarget extends SchemaTarget {
   locked(work: () => Promise<void>): Promise<void>
 }
 
 export class MigrationError extends Error {}
 
-const createMigrationsTable =
+export const createMigrationsTable =
   'CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at text NOT NULL)'
 export const selectMigrations = 'SELECT number FROM schema_migrations ORDER BY number'
 
@@ -75,10 +78,7 @@ export async function migrate(target: MigrationTarget, migrations = loadMigratio
       if (applied.has(migration.number)) continue
       await target.execute('BEGIN')
       try {
-        for (const statement of migration.statements[target.dialect]) await executeStatement(target, statement)
-        await target.execute(
-          `INSERT INTO schema_migrations (number, name, applied_at) VALUES (${migration.number}, '${migration.name}', '${new Date().toISOString()}')`,
-        )
+        await applyMigration(target, migration)
         await target.execute('COMMIT')
       } catch (error) {
         await target.execute('ROLLBACK').catch(() => undefined)
@@ -88,7 +88,15 @@ export async function migrate(target: MigrationTarget, migrations = loadMigratio
   })
 }
 
-async function executeStatement(target: MigrationTarget, { text, refusal }: MigrationStatement): Promise<void> {
+/** In the transaction that is under way. */
+export async function applyMigration(target: SchemaTarget, migration: Migration): Promise<void> {
+  for (const statement of migration.statements[target.dialect]) await executeStatement(target, statement)
+  await target.execute(
+    `INSERT INTO schema_migrations (number, name, applied_at) VALUES (${migration.number}, '${migration.name}', '${new Date().toISOString()}')`,
+  )
+}
+
+async function executeStatement(target: SchemaTarget, { text, refusal }: MigrationStatement): Promise<void> {
   if (refusal === undefined) return target.execute(text)
   const found = (await target.rows(text)).map((row) => String(Object.values(row)[0]))
   if (found.length === 0) return
@@ -97,7 +105,18 @@ async function executeStatement(target: MigrationTarget, { text, refusal }: Migr
   throw new MigrationError(refusal.replace('{rows}', () => `${named}${more}`))
 }
 
-function newestOf(migrations: Migration[]): number {
+/** The tables that these migrations make, each after those that it refers to. */
+export function tablesOf(migrations: Migration[], dialect: Dialect): string[] {
+  const tables = new Set<string>()
+  for (const { text } of migrations.flatMap(({ statements }) => statements[dialect])) {
+    const [, verb, table] = /^(CREATE|DROP) TABLE (?:IF (?:NOT )?EXISTS )?(\w+)/.exec(text) ?? []
+    if (verb === 'CREATE') tables.add(table!)
+    else if (verb === 'DROP') tables.delete(table!)
+  }
+  return [...tables]
+}
+
+export function newestOf(migrations: Migration[]): number {
   return Math.max(0, ...migrations.map(({ number }) => number))
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openTestApp, type TestApp } from '../../test/harness.ts'
 import type { Database, WriteContext } from './database.ts'
@@ -45,5 +45,81 @@ describe('a PostgreSQL connection that is lost in the middle of a write', () => 
       ['first', 'second'],
     )
     assert.equal(outcome, 'both')
+  })
+})
+
+describe('a PostgreSQL that asks for a transaction to be run again', () => {
+  const note = statement<{ part: string }>('INSERT INTO notes (part) VALUES (:part)')
+  const fail = statement<{ code: string }, { tries: number }>('SELECT fail_at_first(:code) AS tries')
+  let app: TestApp
+  let runs = 0
+  const writes = {
+    note: async ({ sql }: WriteContext, { part, code }: { part: string; code?: string }) => {
+      runs++
+      await sql.run(note, { part })
+      if (code) await sql.first(fail, { code })
+      return part
+    },
+  }
+  let database: Database<typeof writes>
+  before(async () => {
+    app = await openTestApp('postgres')
+    // What a sequence has counted stays, also when its transaction is taken back.
+    await app.query('CREATE SEQUENCE tries')
+    await app.query(`CREATE FUNCTION fail_at_first(code text) RETURNS bigint LANGUAGE plpgsql AS $$
+      BEGIN
+        IF nextval('tries') <= 3 THEN RAISE EXCEPTION 'come again' USING ERRCODE = code; END IF;
+        RETURN currval('tries');
+      END $$`)
+    await app.query('CREATE TABLE notes (part text NOT NULL)')
+    await app.query(`CREATE FUNCTION judge_note() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF NEW.part = 'at the end' THEN PERFORM fail_at_first('40001'); END IF;
+        IF NEW.part = 'never' THEN RAISE EXCEPTION 'come again' USING ERRCODE = '40001'; END IF;
+        RETURN NULL;
+      END $$`)
+    await app.query(
+      'CREATE CONSTRAINT TRIGGER judged AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION judge_note()',
+    )
+    const events = { onFatal: () => undefined, onTrouble: () => undefined }
+    database = await openPostgres({ url: app.config.databaseUrl!, writes, vault: app.app.vault, events })
+  })
+  beforeEach(async () => {
+    await app.query("SELECT setval('tries', 1, false)")
+    await app.query('TRUNCATE notes')
+  })
+  after(async () => {
+    await database?.close()
+    await app?.close()
+  })
+  const kept = async () =>
+    (await app.query<{ part: string }>('SELECT part FROM notes ORDER BY part')).map(({ part }) => part)
+
+  for (const code of ['40001', '40P01']) {
+    it(`runs a write again that fails with ${code}, and keeps it once, with those beside it`, async () => {
+      const parts = [{ part: 'before' }, { part: 'failing', code }, { part: 'behind' }]
+      const answers = await Promise.all(parts.map((input) => database.write('note', input, 'lane')))
+      assert.deepEqual(answers, ['before', 'failing', 'behind'])
+      assert.deepEqual(await kept(), ['before', 'behind', 'failing'])
+    })
+  }
+
+  it('runs all writes of a commit again that fails', async () => {
+    const answers = await Promise.all(
+      ['one', 'at the end', 'two'].map((part) => database.write('note', { part }, 'lane')),
+    )
+    assert.deepEqual(answers, ['one', 'at the end', 'two'])
+    assert.deepEqual(await kept(), ['at the end', 'one', 'two'])
+  })
+
+  it('says in the end that the database cannot be used, and keeps nothing', async () => {
+    runs = 0
+    await assert.rejects(database.write('note', { part: 'never' }, 'lane'), { status: 503 })
+    assert.equal(runs, 8)
+    assert.deepEqual(await kept(), [])
+  })
+
+  it('asks again what it only reads', async () => {
+    assert.deepEqual(await database.reader.first(fail, { code: '40001' }), { tries: 4 })
   })
 })

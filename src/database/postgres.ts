@@ -1,5 +1,6 @@
 // PostgreSQL. Every connection is pipelined: statements are sent without waiting for the answer of the one before.
 // Writes go through a few lanes, each a connection with group commit; an organization always uses the same lane.
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describeError } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
@@ -11,6 +12,7 @@ import {
   maxWaitingWrites,
   type PendingAnswer,
   settle,
+  tooManyWaiting,
   toWire,
   unavailable,
   type Writes,
@@ -22,8 +24,10 @@ import { bind, type SqlValues, type Statement } from './sql.ts'
 const laneCount = 4
 const readerCount = 2
 /** Any number will do, as long as every Penstock takes the same. */
-const migrationLockId = 7_353_789
+export const migrationLockId = 7_353_789
 const maxReconnectMs = 1_000
+/** A distributed database may ask even a single read to come again. */
+const mostReadTries = 8
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
@@ -176,6 +180,8 @@ class PostgresConnection implements WriteConnection {
         : isConnectionError(error)
           ? 'unavailable'
           : 'write-failed'
+    // Not why the transaction failed, only that it had: on a database that undoes no part of one, after every failure.
+    if (code === '25P02' && this.#unheard && this.#unheard !== error) return this.judge(this.#unheard)
     if (code === '40001' || code === '40P01') return 'try-again'
     // Connection, resources, operator intervention, lock timeout, input/output, read-only (a standby after a failover).
     if (/^(08|53|57|58|55P03|25006)/.test(code) || /^E[A-Z]+$/.test(code)) return 'unavailable'
@@ -230,12 +236,20 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
     })
   })
 
-  async function reading<Result>(work: (reader: PostgresConnection) => Promise<Result>): Promise<Result> {
+  async function reading<Result>(
+    work: (reader: PostgresConnection) => Promise<Result>,
+    triesLeft = mostReadTries,
+  ): Promise<Result> {
     const reader = readers[nextReader++ % readerCount]!
     try {
       return await work(reader)
     } catch (error) {
-      if (reader.judge(error) === 'write-failed') throw error
+      const verdict = reader.judge(error)
+      if (verdict === 'write-failed') throw error
+      if (verdict === 'try-again' && triesLeft > 1) {
+        await sleep(Math.random() * 10)
+        return reading(work, triesLeft - 1)
+      }
       events.onTrouble('a read was refused by the database', describeError(error))
       throw unavailable(error)
     }
@@ -250,7 +264,8 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
       run: (statement, values) => reading((reader) => reader.run(statement, values)),
     },
     write: (name, input, lane) => {
-      if (closing || waitingWrites >= maxWaitingWrites) return Promise.reject(unavailable())
+      if (closing) return Promise.reject(unavailable())
+      if (waitingWrites >= maxWaitingWrites) return Promise.reject(tooManyWaiting())
       waitingWrites++
       return new Promise((resolve, reject) => {
         const pending = { resolve: resolve as (value: unknown) => void, reject }

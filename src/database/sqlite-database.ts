@@ -8,6 +8,7 @@ import {
   maxWaitingWrites,
   type PendingAnswer,
   settle,
+  tooManyWaiting,
   unavailable,
   type Writes,
 } from './database.ts'
@@ -53,7 +54,14 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     lock.release()
     throw new StartError(started.refused)
   }
-  const reader = new SqliteReader(options.file)
+  let reader: SqliteReader
+  try {
+    reader = new SqliteReader(options.file)
+  } catch (error) {
+    await worker.terminate()
+    lock.release()
+    throw new StartError(`The database file ${options.file} cannot be read.`, { cause: error })
+  }
 
   const waiting = new Map<number, PendingAnswer>()
   let outbox: WriteMessage[] = []
@@ -115,7 +123,8 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     dialect: 'sqlite',
     reader,
     write: (name, input) => {
-      if (closing || waiting.size >= maxWaitingWrites) return Promise.reject(unavailable())
+      if (closing) return Promise.reject(unavailable())
+      if (waiting.size >= maxWaitingWrites) return Promise.reject(tooManyWaiting())
       return new Promise((resolve, reject) => {
         const id = ++lastId
         waiting.set(id, { resolve: resolve as (value: unknown) => void, reject })
@@ -134,10 +143,11 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
       closing = true
       flush()
       const exited = once(worker, 'exit')
+      // Before the writer: the last one to close moves the log into the file, and a reader cannot.
+      reader.close()
       send({ close: true })
       await exited
       failAll()
-      reader.close()
       lock.release()
     },
   }

@@ -44,12 +44,10 @@ export async function serveWrites(
     connection,
     work: (sql, message) => work(sql, message.name, message.input),
     settle: (settled, figures) => {
-      send({
-        settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]),
-        figures,
-        fatal: settled.some(([, outcome]) => 'error' in outcome && outcome.verdict === 'fatal'),
-      })
-      checkpoints.consider()
+      const fatal = settled.some(([, outcome]) => 'error' in outcome && outcome.verdict === 'fatal')
+      send({ settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]), figures, fatal })
+      // It would begin by syncing the log, whose sync has failed.
+      if (!fatal) checkpoints.consider()
     },
   })
   const checkpoints = new Checkpoints(file, connection, {

@@ -42,6 +42,7 @@ export class SqliteConnection implements WriteConnection {
     // Never in the middle of a commit: see sqlite-checkpoint.ts.
     this.#require('wal_autocheckpoint', '0', 0)
     this.#require('journal_size_limit', String(walLimitBytes), walLimitBytes)
+    this.#requireWritable()
   }
 
   async all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]> {
@@ -150,6 +151,17 @@ export class SqliteConnection implements WriteConnection {
     const actual = Object.values(row)[0]
     if (actual !== expected) throw new Error(`SQLite did not accept ${pragma}=${wanted}: it is ${String(actual)}`)
   }
+
+  // A file that it cannot open for writing, if only for a moment, SQLite opens for reading, without a word: every write would
+  // be refused for as long as the connection lives.
+  #requireWritable(): void {
+    try {
+      this.database.exec('BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK')
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
 }
 
 /**
@@ -157,17 +169,21 @@ export class SqliteConnection implements WriteConnection {
  * dies. Returns undefined when another process holds it.
  */
 export function lockFile(file: string): { release(): void } | undefined {
+  const refusal = `${file} cannot be opened. May this user write to the data folder?`
   let lock: DatabaseSync
   try {
     lock = new DatabaseSync(file, { timeout: 0 })
-  } catch {
-    throw new StartError(`${file} cannot be opened. May this user write to the data folder?`)
+  } catch (error) {
+    throw new StartError(refusal, { cause: error })
   }
   try {
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-  } catch {
+    // The last one is never committed. It is refused where SQLite could open the file for reading only, and locked nothing.
+    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1')
+  } catch (error) {
     lock.close()
-    return undefined
+    const code = (error as { errcode?: unknown }).errcode
+    if (typeof code === 'number' && (code & 0xff) === SQLITE_BUSY) return undefined
+    throw new StartError(refusal, { cause: error })
   }
   return { release: () => lock.close() }
 }

@@ -53,7 +53,7 @@ const statusNames: Record<number, string> = {
   415: 'The body is not JSON.',
   429: 'Too many requests.',
   500: 'A defect on our side.',
-  503: 'The database is away, or Penstock is shutting down.',
+  503: 'The database is away, too much is under way, or Penstock is shutting down.',
 }
 
 /** The problems that an operation can answer with. */

@@ -5,6 +5,7 @@ import type { Sql } from '../database/sql.ts'
 import type { ReadBadRows } from '../engine/read-bad-rows.ts'
 import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
+import type { EchoRemedy } from '../lib/shape-echo.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { Probe } from '../sources/probe.ts'
 
@@ -122,6 +123,7 @@ export interface Operation<
   echo?: {
     shape: ObjectSchema
     current(context: Pick<OperationContext, 'sql' | 'vault' | 'caller'>, params: Static<Params>): Promise<unknown>
+    remedyFor?: EchoRemedy
   }
   result: Result
   /** The problems of its own, beside those that every operation has. */

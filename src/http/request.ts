@@ -18,6 +18,7 @@ export const limits = {
   requestMs: 30_000,
   headersMs: 10_000,
   keepAliveMs: 65_000,
+  requestsUnderWay: 2_048,
 } as const
 
 const singletonHeaders = new Set([

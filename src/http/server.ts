@@ -36,6 +36,7 @@ import {
   parseQuery,
   plainAddress,
 } from './request.ts'
+import { RequestsUnderWay } from './under-way.ts'
 
 /** Everything the server asks of the rest of Penstock. */
 export interface ServerParts {
@@ -47,8 +48,8 @@ export interface ServerParts {
   write(request: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer>
   /** The resource that a PATCH is about, as it is read. */
   current(operation: AnyOperation, caller: Caller, params: Record<string, string>): Promise<unknown>
-  /** Whether Penstock is shutting down. */
-  closing(): boolean
+  /** Whether Penstock is shutting down, and nobody listens any more. */
+  isHangingUp(): boolean
   /** A hash that tells nothing about the text. */
   fingerprint(purpose: string, text: string): string
   log: Log
@@ -88,8 +89,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     countFailure: () => metrics.failedAuthentication(),
   }
   const admit = makeAdmission(parts.authentication, throttles)
+  const underWay = new RequestsUnderWay(limits.requestsUnderWay)
   /** Idempotency keys of requests that are being run by this process. */
-  const underWay = new Set<string>()
+  const runningKeys = new Set<string>()
 
   const server = Fastify({
     logger: false,
@@ -161,8 +163,11 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   serveByPath(server, parts.operations, (operation) => ({
     config: { operation } as object,
-    onRequest: (request) => admit(operation, request),
-    handler: (request, reply) => run(operation, request, reply),
+    onRequest: async (request) => {
+      underWay.refuseTooMany(request.raw.socket)
+      await underWay.count(() => admit(operation, request))
+    },
+    handler: (request, reply) => underWay.count(() => run(operation, request, reply)),
   }))
   serveConsoleActions(server, parts.console, { authentication: parts.authentication, throttles, send })
 
@@ -225,14 +230,15 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (withEcho.length === 0) return true
     const current = await parts.current(operation, caller, params)
     if (current === undefined) throw invalidBody(withEcho)
-    throw invalidBody([...withEcho, ...echoProblems(operation.body, operation.echo.shape, body, current)])
+    const { shape, remedyFor } = operation.echo
+    throw invalidBody([...withEcho, ...echoProblems(operation.body, shape, body, current, remedyFor)])
   }
 
   async function runWrite(admitted: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer> {
     if (!admitted.idempotency) return parts.write(admitted, gone)
     const { id, organizationId } = admitted.caller
     const name = `${organizationId} ${id} ${admitted.idempotency.key}`
-    if (underWay.has(name)) {
+    if (runningKeys.has(name)) {
       throw new Problem(
         'idempotency_key_in_use',
         'a request with this Idempotency-Key is still running; try again in a moment',
@@ -241,11 +247,11 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         },
       )
     }
-    underWay.add(name)
+    runningKeys.add(name)
     try {
       return await parts.write(admitted, gone)
     } finally {
-      underWay.delete(name)
+      runningKeys.delete(name)
     }
   }
 
@@ -278,8 +284,10 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       })
     }
     Object.assign(request.penstock.headers, problem.headers)
-    // What was not read of the body would be taken for the next request.
-    if (!request.raw.complete && hasBody(request)) request.penstock.headers.connection = 'close'
+    // Nobody knows how much of the body is still to come. An overload has no part in that: new connections would add to it.
+    if (!request.raw.complete && hasBody(request) && !problem.isOverload) {
+      request.penstock.headers.connection = 'close'
+    }
     return send(request, reply, status, contentType, body)
   }
 
@@ -313,8 +321,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     }
-    // The last answer on this connection: the server is shutting down.
-    if (parts.closing()) headers.connection = 'close'
+    // For requests that had come before; drain.ts says it to later ones.
+    if (parts.isHangingUp()) headers.connection = 'close'
     // Straight to the socket: what the framework would add to a finished text is only time.
     reply.hijack()
     reply.raw.writeHead(status, headers).end(body)

@@ -1,6 +1,7 @@
 // Answers of requests that carried an `Idempotency-Key`, kept for a day: the same request again gets the same answer and
 // is not applied twice. The record is written in the transaction of the change, so that both are there or neither is.
 import { type Sql, statement } from '../database/sql.ts'
+import type { Place } from '../lib/vault.ts'
 
 const keptHours = 24
 
@@ -61,6 +62,11 @@ export async function hasRecord(sql: Sql, key: IdempotencyKey, now: string): Pro
 
 export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: string): Promise<void> {
   await sql.run(answerStatement, { ...key, answer: sealedAnswer })
+}
+
+/** Where the sealed answer belongs. */
+export function answerPlace({ organizationId, callerId, idempotencyKey }: IdempotencyKey): Place {
+  return { organizationId, table: 'idempotency_records', row: `${callerId}/${idempotencyKey}`, field: 'answer' }
 }
 
 /** At most a thousand at once; returns how many. */

@@ -7,12 +7,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { StartError } from '../lib/start-error.ts'
-import { type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
+import { type KeyNews, type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
 
 /** Undefined when there is no such file. */
 export function readMasterKeys(file: string): MasterKeys | undefined {
@@ -34,9 +35,39 @@ export function readMasterKeys(file: string): MasterKeys | undefined {
   }
 }
 
+export function loadMasterKeys(file: string): MasterKeys {
+  const keys = readMasterKeys(file)
+  if (!keys) throw new StartError(`The master key file ${file} is missing. Put back the one that belongs to the data.`)
+  return keys
+}
+
 /** Durable before anything is sealed with it: a database whose key was lost is lost. */
-export function writeMasterKeys(file: string, keys: MasterKeys): void {
-  writePrivateFile(file, `${JSON.stringify(keys, null, 2)}\n`, 'create')
+export function writeMasterKeys(file: string, keys: MasterKeys, mode: 'create' | 'replace' = 'create'): void {
+  writePrivateFile(file, `${JSON.stringify(keys, null, 2)}\n`, mode)
+}
+
+/** A running process sees what `penstock keys` does within this time. */
+export const keysFollowedWithinMs = 1_000
+
+/** For a process that goes on while its keys change. A file that is gone or damaged, or another Penstock's, is no news. */
+export function followMasterKeys(file: string, pepper: string): KeyNews {
+  let seen = ''
+  let lookedMs = Number.NEGATIVE_INFINITY
+  return (need) => {
+    const nowMs = performance.now()
+    if (need === 'soon' && nowMs - lookedMs < keysFollowedWithinMs) return undefined
+    lookedMs = nowMs
+    try {
+      const { ino, mtimeMs, size } = statSync(file)
+      const look = `${ino} ${mtimeMs} ${size}`
+      if (look === seen) return undefined
+      const keys = readMasterKeys(file)
+      seen = look
+      return keys?.pepper === pepper ? keys : undefined
+    } catch {
+      return undefined
+    }
+  }
 }
 
 /** The whole file or none of it, also through a crash. `create` refuses to replace a file. */

@@ -10,6 +10,8 @@ export interface TlsOptions {
   /** PEM of a certificate of ours, and its key. */
   cert?: string
   key?: string
+  /** What to speak, in order of preference; the other side chooses one, or none (`alpnProtocol` of the socket). */
+  protocols?: string[]
 }
 
 export class TlsError extends Error {
@@ -37,6 +39,7 @@ export function secure(socket: Socket, host: string, options: TlsOptions = {}): 
         secureContext: contextOf(options),
         // Also where the environment of the process says otherwise.
         rejectUnauthorized: true,
+        ...(options.protocols ? { ALPNProtocols: options.protocols } : {}),
         ...(isIP(host) === 0 ? { servername: host } : {}),
       })
     } catch {

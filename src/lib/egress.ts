@@ -1,13 +1,12 @@
 // The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
 // it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
 // else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
-import { BlockList, connect as connectSocket, isIP, isIPv4, isIPv6, type OnReadOpts, type Socket } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { connect as connectSocket, isIP, type OnReadOpts, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { isForbidden, isThisMachine, meaningsOf } from './egress-addresses.ts'
 import { BrokenExchange, type EgressAnswer, type EgressRequest, exchange } from './egress-http.ts'
 import { secure, TlsError, type TlsFailure, type TlsOptions } from './egress-tls.ts'
 import { isHost } from './host.ts'
-import { groupsOfIpv6 } from './ip-range.ts'
 import { type Resolve, resolveBySystem, resolveWithLimit } from './resolve.ts'
 
 export interface EgressPolicy {
@@ -57,68 +56,27 @@ export interface EgressLimits {
   signal?: AbortSignal | undefined
 }
 
-export interface ConnectOptions extends EgressLimits {
+/** A place as the operator names it. */
+export interface Route {
+  host: string
+  port: number
+  /** Also where users may not name this machine. */
+  mayBeHere: boolean
+}
+
+export interface WayOptions extends EgressLimits {
+  /** Dialled in place of host and port. To everyone who is told of the connection, and to TLS, it is the host all the same. */
+  route?: Route | undefined
+}
+
+export interface AddressOptions extends EgressLimits {
+  /** As of a route. */
+  mayBeHere?: boolean
+}
+
+export interface ConnectOptions extends WayOptions {
   /** Where to read to, in place of memory that is made for each piece that comes. */
   onread?: OnReadOpts
-}
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
-
-const forbidden = new BlockList()
-// "This network" (Linux takes 0.0.0.0 for itself), link-local, multicast, reserved and broadcast.
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const) {
-  forbidden.addSubnet(network, prefix)
-}
-// Unspecified, link-local, site-local, multicast; Teredo and the local NAT64 prefix can hide an IPv4 address anywhere.
-for (const [network, prefix] of [
-  ['::', 128],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-  ['2001::', 32],
-  ['64:ff9b:1::', 48],
-] as const) {
-  forbidden.addSubnet(network, prefix, 'ipv6')
-}
-// Metadata and credential services outside the link-local range: Alibaba, Azure, Oracle; Scaleway, Google and AWS over IPv6.
-for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192']) forbidden.addAddress(address)
-for (const address of ['fd00:42::42', 'fd20:ce::254']) forbidden.addAddress(address, 'ipv6')
-forbidden.addSubnet('fd00:ec2::', 32, 'ipv6')
-
-/** What an address can mean: itself, and an IPv4 address that a translator would find in it. */
-function meaningsOf(address: string): string[] {
-  if (!isIPv6(address)) return [address]
-  const groups = groupsOfIpv6(address)
-  const ipv4 = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
-  const meanings = [groups.map((group) => group.toString(16)).join(':')]
-  const starts = (...expected: number[]): boolean => expected.every((group, index) => groups[index] === group)
-  const last = ipv4(groups[6]!, groups[7]!)
-  // IPv4-mapped, IPv4-translated, NAT64, IPv4-compatible (which `::` and `::1` look like and are not), ISATAP, 6to4.
-  if (starts(0, 0, 0, 0, 0, 0xffff) || starts(0, 0, 0, 0, 0xffff, 0) || starts(0x64, 0xff9b, 0, 0, 0, 0)) {
-    meanings.push(last)
-  }
-  if (starts(0, 0, 0, 0, 0, 0) && groups[6] !== 0) meanings.push(last)
-  if ((groups[4] === 0 || groups[4] === 0x200) && groups[5] === 0x5efe) meanings.push(last)
-  if (groups[0] === 0x2002) meanings.push(ipv4(groups[1]!, groups[2]!))
-  return meanings
-}
-
-function inList(list: BlockList, address: string): boolean {
-  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
-}
-
-/** Whether connecting to the address ends on this machine. */
-function isThisMachine(meaning: string): boolean {
-  if (inList(loopback, meaning)) return true
-  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-  return own.some(({ address }) => meaningsOf(address.split('%')[0]!).includes(meaning))
 }
 
 export class Egress {
@@ -135,14 +93,14 @@ export class Egress {
 
   /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
   async connect(host: string, port: number, options: ConnectOptions): Promise<Socket> {
-    return this.#connect(host, port, limitOf(options), options)
+    return this.#connect(options.route ?? { host, port, mayBeHere: false }, limitOf(options), options)
   }
 
   /** The same with TLS. The certificate must be good for the host. */
-  async connectTls(host: string, port: number, options: EgressLimits & { tls?: TlsOptions }): Promise<TLSSocket> {
-    const { timeoutMs, tls } = options
+  async connectTls(host: string, port: number, options: WayOptions & { tls?: TlsOptions }): Promise<TLSSocket> {
+    const { timeoutMs, tls, route } = options
     const signal = limitOf(options)
-    const plain = await this.#connect(host, port, signal, { timeoutMs })
+    const plain = await this.#connect(route ?? { host, port, mayBeHere: false }, signal, { timeoutMs })
     try {
       return await withLimit(secure(plain, host, tls), signal)
     } catch (error) {
@@ -153,10 +111,11 @@ export class Egress {
   }
 
   /** The checked addresses of the host, for a client that makes its own connections: it must be given one of them, never the name. */
-  async addressesOf(host: string, port: number, options: EgressLimits): Promise<string[]> {
+  async addressesOf(host: string, port: number, options: AddressOptions): Promise<string[]> {
     const signal = limitOf(options)
+    const mayBeHere = this.#policy.allowLoopback || options.mayBeHere === true
     const addresses = await withLimit(this.#resolved(host, signal), signal)
-    const denial = await withLimit(this.#denialOf(addresses, port, signal), signal)
+    const denial = await withLimit(this.#denialOf(addresses, port, mayBeHere, signal), signal)
     if (denial) throw new EgressError('denied', { denial })
     return addresses
   }
@@ -180,12 +139,11 @@ export class Egress {
   }
 
   async #connect(
-    host: string,
-    port: number,
+    { host, port, mayBeHere }: Route,
     signal: AbortSignal,
     { timeoutMs, onread }: ConnectOptions,
   ): Promise<Socket> {
-    const addresses = await this.addressesOf(host, port, { timeoutMs, signal })
+    const addresses = await this.addressesOf(host, port, { timeoutMs, signal, mayBeHere })
     let failure: unknown
     const startedAtMs = performance.now()
     for (const [index, address] of addresses.entries()) {
@@ -211,12 +169,17 @@ export class Egress {
   }
 
   /** One address that is denied denies them all: whoever answers for the name is not to be trusted. */
-  async #denialOf(addresses: string[], port: number, signal: AbortSignal): Promise<Denial | undefined> {
+  async #denialOf(
+    addresses: string[],
+    port: number,
+    mayBeHere: boolean,
+    signal: AbortSignal,
+  ): Promise<Denial | undefined> {
     for (const address of addresses) {
       if (isIP(address) === 0 || address.includes('%')) return 'address'
+      if (isForbidden(address)) return 'address'
       for (const meaning of meaningsOf(address)) {
-        if (inList(forbidden, meaning)) return 'address'
-        if (!this.#policy.allowLoopback && isThisMachine(meaning)) return 'loopback'
+        if (!mayBeHere && isThisMachine(meaning)) return 'loopback'
         if (await this.#isDeniedPlace(meaning, port, signal)) return 'database'
       }
     }

@@ -15,14 +15,26 @@ import {
   type Shape,
 } from './shape-rules.ts'
 
+/** What to do in place of changing a field, as the end of a sentence. */
+export type EchoRemedy = (path: string) => string | undefined
+
 /**
  * What a client sent back of the fields that it can only read (known to `echo`, not to `shape`) and that differs from
  * the resource as it is. Sending them unchanged is allowed, so that a resource may be read, edited and sent as a whole.
  */
-export function echoProblems(shape: Shape, echo: Shape, body: unknown, current: unknown): FieldProblem[] {
+export function echoProblems(
+  shape: Shape,
+  echo: Shape,
+  body: unknown,
+  current: unknown,
+  remedyFor: EchoRemedy = () => undefined,
+): FieldProblem[] {
   const problems: FieldProblem[] = []
   collectEchoProblems(shape as Rules, echo as Rules, body, current, '', false, problems)
-  return problems
+  return problems.map(({ path, detail }) => {
+    const remedy = remedyFor(path)
+    return { path, detail: remedy === undefined ? detail : `${detail}; ${remedy}` }
+  })
 }
 
 function collectEchoProblems(

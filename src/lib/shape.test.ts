@@ -483,6 +483,15 @@ describe('echoProblems', () => {
     it(detail, () => assert.deepEqual(echoProblems(shape, echo, body, current), [{ path, detail }]))
   }
 
+  it('tells what to do in place of it, where there is something', () => {
+    const body = { id: 'p2', source: { kafka: { type: 's3' } } }
+    const remedyFor = (path: string) => (path.startsWith('source.') ? 'make another' : undefined)
+    assert.deepEqual(
+      echoProblems(shape, echo, body, current, remedyFor).map(({ detail }) => detail),
+      ['id cannot be changed (it is "p1")', 'source.kafka.type cannot be changed (it is "kafka"); make another'],
+    )
+  })
+
   it('refuses a read-only field of a part that the resource does not have', () => {
     const body = { source: { kafka: { type: 'kafka', topics: 't' } } }
     const expected = [{ path: 'source.kafka.type', detail: 'source.kafka.type cannot be set' }]

@@ -220,6 +220,24 @@ const accepted: Accepted[] = [
     secrets: { accessKey: userKey },
   },
   {
+    title: 'a queue whose initial load is skipped',
+    kind: 'objectStorage',
+    change: {
+      iamRole,
+      isContinuous: true,
+      queueUrl: 'https://sqs.example/000000000000/invoices',
+      skipInitialLoad: true,
+    },
+    added: { compression: 'auto', authentication: 'IAM_ROLE' },
+  },
+  {
+    title: 'a queue of azure',
+    kind: 'objectStorage',
+    change: { ...azure, isContinuous: true, queueUrl: 'https://account.queue.example/invoices' },
+    shown: azureShown,
+    added: { compression: 'auto', authentication: 'CONNECTION_STRING' },
+  },
+  {
     title: 'azure, whose connection string decides the authentication',
     kind: 'objectStorage',
     change: azure,
@@ -593,11 +611,57 @@ const refused: Refused[] = [
   combination(
     'objectStorage',
     'a queue of a pipe that ends',
-    { queueUrl: 'https://sqs.example/1' },
+    { iamRole, queueUrl: 'https://sqs.example/1' },
     'queueUrl',
     /is only for a pipe with isContinuous/,
   ),
-  combination('objectStorage', 'a queue that is no URL', { isContinuous: true, queueUrl: 'invoices' }, 'queueUrl'),
+  ...['https://sqs.example', 'https://sqs.example/', 'https://sqs.example/a%20b', 'https://sqs.example?queue=a'].map(
+    (queueUrl) =>
+      combination(
+        'objectStorage',
+        `${queueUrl} for a queue`,
+        { iamRole, isContinuous: true, queueUrl },
+        'queueUrl',
+        /queueUrl names no queue; write it as https:\/\/sqs\.eu-west-1\.amazonaws\.com\//,
+      ),
+  ),
+  combination(
+    'objectStorage',
+    'a queue of azure without a name',
+    { ...azure, isContinuous: true, queueUrl: 'https://account.queue.example/' },
+    'queueUrl',
+    /names no queue; write it as https:\/\/account\.queue\./,
+  ),
+  combination(
+    'objectStorage',
+    'a queue without credentials',
+    { isContinuous: true, queueUrl: 'https://sqs.example/000000000000/invoices' },
+    'authentication',
+    /is required, because nobody reads a queue without credentials: send accessKey or iamRole/,
+  ),
+  ...['gcs', 'dospaces'].map((type) =>
+    combination(
+      'objectStorage',
+      `a queue of ${type}`,
+      { type, iamRole, isContinuous: true, queueUrl: 'https://sqs.example/000000000000/invoices' },
+      'queueUrl',
+      new RegExp(`is only for s3 and azureblobstorage: ${type} has no queue that Penstock can read`),
+    ),
+  ),
+  ...wrong('objectStorage', 'skipInitialLoad', [null, 'true', 1]),
+  combination(
+    'objectStorage',
+    'an initial load that is skipped, without a queue',
+    { isContinuous: true, skipInitialLoad: true },
+    'skipInitialLoad',
+    /is only for a pipe with queueUrl/,
+  ),
+  combination(
+    'objectStorage',
+    'a queue that is no URL',
+    { iamRole, isContinuous: true, queueUrl: 'invoices' },
+    'queueUrl',
+  ),
   combination('objectStorage', 'IAM_ROLE without a role', { authentication: 'IAM_ROLE' }, 'iamRole'),
   combination('objectStorage', 'IAM_USER without a key', { authentication: 'IAM_USER' }, 'accessKey'),
   combination('objectStorage', 'half an access key', { accessKey: { secretKey: 'hush' } }, 'accessKey', /accessKeyId/),
@@ -744,6 +808,14 @@ onBothDatabases('createPipe with a source', (app) => {
         answers.push(read.text, back.text, JSON.stringify(pipe))
       })
     }
+
+    it('does not show that the initial load of a queue is not skipped', async () => {
+      const queue = { iamRole, isContinuous: true, queueUrl: 'https://sqs.example/000000000000/invoices' }
+      for (const change of [{ ...queue, skipInitialLoad: false }, { skipInitialLoad: false }]) {
+        const { source } = await service.create(bodyOf('objectStorage', change))
+        assert.ok(!('skipInitialLoad' in (source as { objectStorage: Json }).objectStorage))
+      }
+    })
 
     it('keeps the credentials of a schema registry when the others change', async () => {
       const registry = { url: 'https://registry.example', credentials: login }

@@ -13,7 +13,7 @@ export const deletePipe = operation({
   description:
     'Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; ' +
     'those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, ' +
-    'which is tried for 7 days.',
+    'those of a kinesis pipe with enhanced fan-out as soon as its consumer is removed from the stream, which is tried for 7 days.',
   access: 'admin',
   activity: 'pipe_deleted',
   stability: 'beta',

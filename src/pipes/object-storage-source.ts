@@ -34,6 +34,11 @@ const ConnectionString = Type.String({
 const Compression = Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], { default: 'auto' })
 const IsContinuous = Type.Boolean({ default: false, description: 'Whether to go on with objects that come later.' })
 
+const SkipInitialLoad = Type.Boolean({
+  default: false,
+  description: 'With `queueUrl`: whether to load only what the queue tells of, and nothing that was there before.',
+})
+
 const fixed = {
   type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces']),
   format: Type.Enum(['JSONEachRow', 'CSV', 'CSVWithNames', 'TabSeparated', 'TabSeparatedWithNames', 'Parquet', 'Avro']),
@@ -45,7 +50,13 @@ const fixed = {
   iamRole: Type.Optional(IamRole),
   path: Type.Optional(Path),
   queueUrl: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2048, description: 'URL of a notification queue; needs `isContinuous`.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description:
+        'URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. ' +
+        'The queue must be for this pipe alone.',
+    }),
   ),
   url: Type.Optional(
     Type.String({
@@ -62,6 +73,9 @@ const Shown = Type.Object(
     compression: Compression,
     connectionString: Type.Optional(Type.String({ description: 'Its secret parts are shown as `***`.' })),
     isContinuous: IsContinuous,
+    skipInitialLoad: Type.Optional(
+      Type.Boolean({ description: 'Only what the queue tells of is loaded. Shown only when it is true.' }),
+    ),
   },
   { $id: 'ObjectStorageSource', additionalProperties: false },
 )
@@ -75,6 +89,7 @@ const Create = Type.Object(
     compression: Type.Optional(Compression),
     connectionString: Type.Optional(ConnectionString),
     isContinuous: Type.Optional(IsContinuous),
+    skipInitialLoad: Type.Optional(SkipInitialLoad),
   },
   { $id: 'ObjectStorageSourceCreate', additionalProperties: false },
 )
@@ -133,10 +148,14 @@ export const objectStorage: SourceKind<Shown, Create, Patch> = {
 
   // The same as a change of a source that has no credentials yet: they decide the authentication when it is not sent.
   create(source, _pipeId, problems) {
-    const { authentication: _, accessKey, connectionString, iamRole, ...fields } = source
-    const bare: Shown = { compression: 'auto', isContinuous: false, ...fields }
+    const { skipInitialLoad, ...sent } = source
+    const { authentication: _, accessKey, connectionString, iamRole, ...fields } = sent
+    const skipped = skipInitialLoad ? { skipInitialLoad } : {}
+    const bare: Shown = { compression: 'auto', isContinuous: false, ...fields, ...skipped }
     problems.push(...placeProblems(bare), ...foreignFieldProblems(source))
-    return merge({ shown: bare, secrets: {} }, source, problems)
+    const created = merge({ shown: bare, secrets: {} }, sent, problems)
+    problems.push(...openQueueProblems(created.shown))
+    return created
   },
 
   merge,
@@ -203,7 +222,15 @@ function foreignFieldProblems(source: Create): FieldProblem[] {
     .map((field) => fieldProblem(`source.objectStorage.${field}`, rest))
 }
 
-function placeProblems({ type, url, queueUrl, isContinuous, delimiter, format }: Shown): FieldProblem[] {
+function placeProblems({
+  type,
+  url,
+  queueUrl,
+  isContinuous,
+  skipInitialLoad,
+  delimiter,
+  format,
+}: Shown): FieldProblem[] {
   const problems: FieldProblem[] = []
   const report = (field: string, rest: string | undefined): void => {
     if (rest !== undefined) problems.push(fieldProblem(`source.objectStorage.${field}`, rest))
@@ -213,13 +240,35 @@ function placeProblems({ type, url, queueUrl, isContinuous, delimiter, format }:
   } else if (url === undefined) report('url', `is required, because type is ${type}`)
   else report('url', urlProblem(url, ['http', 'https', 's3', 'gs']))
   if (queueUrl !== undefined) {
-    report('queueUrl', urlProblem(queueUrl, ['http', 'https']))
+    report('queueUrl', urlProblem(queueUrl, ['http', 'https']) ?? queueProblem(queueUrl, type))
     if (!isContinuous) report('queueUrl', 'is only for a pipe with isContinuous')
+    if (type === 'gcs' || type === 'dospaces') {
+      report('queueUrl', `is only for s3 and azureblobstorage: ${type} has no queue that Penstock can read`)
+    }
+  } else if (skipInitialLoad) {
+    report('skipInitialLoad', 'is only for a pipe with queueUrl: without a queue, nothing tells of what comes later')
   }
   if (delimiter !== undefined && !format.startsWith('CSV')) {
     report('delimiter', `is only for the formats CSV and CSVWithNames; format is ${format}`)
   }
   return problems
+}
+
+/** Objects may be public, queues are not. What azure needs is asked for anyhow. */
+function openQueueProblems({ type, queueUrl, authentication }: Shown): FieldProblem[] {
+  if (queueUrl === undefined || authentication !== undefined || type === 'azureblobstorage') return []
+  const rest = 'is required, because nobody reads a queue without credentials: send accessKey or iamRole'
+  return [fieldProblem('source.objectStorage.authentication', rest)]
+}
+
+/** A queue is the last part of the path. */
+function queueProblem(queueUrl: string, type: Shown['type']): string | undefined {
+  if (/\/[\w.-]{1,128}\/*$/.test(new URL(queueUrl).pathname)) return undefined
+  const example =
+    type === 'azureblobstorage'
+      ? 'https://account.queue.core.windows.net/queue'
+      : 'https://sqs.eu-west-1.amazonaws.com/123456789012/queue'
+  return `names no queue; write it as ${example}`
 }
 
 const maskedStringProblem = fieldProblem(

@@ -215,17 +215,19 @@ export function sealSecrets(
   pipe: { id: string; organizationId: string },
   secrets: SourceSecrets,
 ): string | null {
-  return Object.keys(secrets).length === 0 ? null : vault.seal(JSON.stringify(secrets), placeOf(pipe))
+  return Object.keys(secrets).length === 0 ? null : vault.seal(JSON.stringify(secrets), secretsPlace(pipe))
 }
 
 export function openSecrets(
   vault: Vault,
   pipe: Pick<StoredPipe, 'id' | 'organizationId' | 'sealedSecrets'>,
 ): SourceSecrets {
-  return pipe.sealedSecrets === null ? {} : (JSON.parse(vault.open(pipe.sealedSecrets, placeOf(pipe))) as SourceSecrets)
+  return pipe.sealedSecrets === null
+    ? {}
+    : (JSON.parse(vault.open(pipe.sealedSecrets, secretsPlace(pipe))) as SourceSecrets)
 }
 
-function placeOf(pipe: { id: string; organizationId: string }): Place {
+export function secretsPlace(pipe: { id: string; organizationId: string }): Place {
   return { organizationId: pipe.organizationId, table: 'pipes', row: pipe.id, field: 'secrets' }
 }
 

@@ -774,6 +774,8 @@ onBothDatabases('updatePipe', (app) => {
             assert.equal(code, 'invalid_body')
             assert.ok(pointers.length > 0 && pointers.every((each) => each.startsWith(pointer(field))), detail)
             assert.match(detail, new RegExp(`^${field.replaceAll('.', '\\.')}\\S* cannot be changed`))
+            const isOfCreation = /^(?:source|destination)\./.test(field)
+            assert.equal(detail.endsWith('; create another pipe with it'), isOfCreation, detail)
           }
         }
         assert.deepEqual((await get(pipeId)).body.result, before)

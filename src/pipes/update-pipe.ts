@@ -32,6 +32,7 @@ export const updatePipe = operation({
       const pipe = await findPipe(sql, params)
       return pipe && showPipe(pipe)
     },
+    remedyFor: (path) => (/^(?:source|destination)\./.test(path) ? 'create another pipe with it' : undefined),
   },
   result: Pipe,
   problems: ['nothing_to_update', 'source_not_validated', 'changed_meanwhile'],

@@ -4,7 +4,9 @@ import { onBothDatabases } from '../../test/harness.ts'
 import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import { hasPipesToRun, listPipesToRun } from '../pipes/store.ts'
+import type { StoredPosition } from '../runner/delivery.ts'
 import type { FigureChanges } from '../runner/worker.ts'
+import { finishedPosition } from '../sources/source.ts'
 import { listRunners } from './runners/store.ts'
 import { settledState, type WorkerOfPipe } from './settled-state.ts'
 import { listDeliveries, listPositions, type WorkerPlace } from './store.ts'
@@ -178,7 +180,12 @@ onBothDatabases('the progress of pipes', (app) => {
       const positions = [{ partition: 'orders/0', position: '10' }]
       const finish = { place, done: [], behind: ['token-1'], positions, figures: someFigures, now: at(0) }
       return [
-        () => write('setPositions', { place, positions: [{ partition: 'orders/0', position: '0' }] }, organizationId),
+        () =>
+          write(
+            'setPositions',
+            { place, positions: [{ partition: 'orders/0', position: '0' }], now: at(0) },
+            organizationId,
+          ),
         () => write('beginDelivery', { place, delivery }, organizationId),
         () =>
           write('refuseRows', { place, deliveryId: 'token-1', badRows: [{ index: 3, reason: 'no' }] }, organizationId),
@@ -251,7 +258,7 @@ onBothDatabases('the progress of pipes', (app) => {
       assert.deepEqual(await listDeliveries(reader, pipeId), [])
       assert.deepEqual(await listPositions(reader, pipeId), positions)
       const whole = [{ partition: 'objects', position: 'b' }]
-      await write('setPositions', { place, positions: whole }, organizationId)
+      await write('setPositions', { place, positions: whole, now: at(0) }, organizationId)
       assert.deepEqual(await listPositions(reader, pipeId), whole)
     })
 
@@ -262,7 +269,7 @@ onBothDatabases('the progress of pipes', (app) => {
       for (const key of ['a/\0b', '\ud800 lone \udfff', '"a"', '"', 'plain %00 \\u0000', '']) {
         const positions = [{ partition: `objects ${key}`, position: `%22etag%22 ${key}`, within: key, offsetBytes: 1 }]
         await app().query(`DELETE FROM pipe_positions WHERE pipe_id = '${pipeId}'`)
-        await write('setPositions', { place, positions }, organizationId)
+        await write('setPositions', { place, positions, now: at(0) }, organizationId)
         assert.deepEqual(await listPositions(reader, pipeId), positions)
         const delivery = { id: 'token', number: 1, ranges: [{ partition: key, from: key, next: key }] }
         await write('beginDelivery', { place, delivery }, organizationId)
@@ -322,6 +329,161 @@ onBothDatabases('the progress of pipes', (app) => {
       ])
       await write('forgetOldThroughput', { now: '2026-11-03T11:00:59.000Z' }, 'maintenance')
       assert.deepEqual(await throughput(), [['2026-11-02T10:01:00.000Z', '10', '8']])
+    })
+  })
+
+  describe('claimed partitions', () => {
+    const dayMs = 24 * 60 * minuteMs
+    const taking = (place: WorkerPlace, ...partitions: string[]) =>
+      write('claimPositions', { place, partitions }, place.organizationId)
+    const finish = (place: WorkerPlace, positions: StoredPosition[], nowMs = 0) =>
+      write(
+        'finishDeliveries',
+        { place, done: [], behind: [], positions, figures: noFigures, now: at(nowMs) },
+        place.organizationId,
+      )
+    const finished = (partition: string): StoredPosition => ({ partition, position: finishedPosition })
+    const positionsOf = (pipeId: string) => listPositions(app().app.database.reader, pipeId)
+    const forget = (nowMs: number) => write('forgetFinishedPartitions', { now: at(nowMs) }, 'maintenance')
+
+    async function makeQueue(replicas: number) {
+      const pipe = await makePipe({ replicas }, 'objectStorage')
+      const { epoch } = await pipe.claim('runner-a')
+      return { ...pipe, epoch, places: Array.from({ length: replicas }, (_, slot) => pipe.placeOf(epoch, slot)) }
+    }
+
+    it('are of one of several workers that claim them at once', async () => {
+      const { places, pipeId } = await makeQueue(3)
+      const answers = await Promise.all(places.map((place) => taking(place, 'a', 'b')))
+      assert.deepEqual(answers.flat().toSorted(), ['mine', 'mine', 'others', 'others', 'others', 'others'])
+      const slot = answers.findIndex((claims) => claims?.[0] === 'mine')
+      assert.deepEqual(await positionsOf(pipeId), [
+        { partition: 'a', position: '', slot },
+        { partition: 'b', position: '', slot },
+      ])
+      for (const place of places) {
+        const [claim] = (await taking(place, 'a'))!
+        assert.equal(claim, place.slot === slot ? 'mine' : 'others')
+      }
+    })
+
+    it('are told of in the order in which they were asked for', async () => {
+      const { places } = await makeQueue(2)
+      const [first, second] = places as [WorkerPlace, WorkerPlace]
+      assert.deepEqual(await taking(first, 'b', 'd'), ['mine', 'mine'])
+      assert.deepEqual(await finish(first, [finished('d')]), true)
+      assert.deepEqual(await taking(second, 'd', 'c', 'b', 'a', 'c'), ['finished', 'mine', 'others', 'mine', 'mine'])
+      assert.deepEqual(await taking(second), [])
+    })
+
+    it('are a thousand at once, with names that a database cannot hold among them', async () => {
+      const { places, pipeId } = await makeQueue(1)
+      const partitions = Array.from({ length: 1_000 }, (_, index) => `object:"${index}" \0 \ud800 "${index}`)
+      assert.deepEqual(new Set(await taking(places[0]!, ...partitions)), new Set(['mine']))
+      const kept = (await positionsOf(pipeId)).map(({ partition }) => partition)
+      assert.deepEqual(kept.toSorted(), partitions.toSorted())
+    })
+
+    it('are refused after another has taken the place of the worker', async () => {
+      const { claim, placeOf, places, pipeId } = await makeQueue(1)
+      const next = placeOf((await claim('runner-b', 15_000)).epoch)
+      assert.ok(!(await taking(places[0]!, 'a')))
+      assert.deepEqual(await positionsOf(pipeId), [])
+      assert.deepEqual(await taking(next, 'a'), ['mine'])
+      assert.ok(!(await taking(places[0]!, 'a')))
+      assert.equal(await finish(places[0]!, [finished('a')]), false)
+      assert.deepEqual(await taking(next, 'a'), ['mine'])
+    })
+
+    it('stay with the worker that comes after theirs, however far they are', async () => {
+      const { claim, placeOf, places, pipeId } = await makeQueue(2)
+      await taking(places[1]!, 'a')
+      const part = { partition: 'a', position: '', within: finishedPosition, offsetBytes: 7 }
+      await finish(places[1]!, [part])
+      assert.deepEqual(await positionsOf(pipeId), [{ ...part, slot: 1 }])
+      const { epoch } = await claim('runner-b', 15_000)
+      assert.deepEqual(await taking(placeOf(epoch, 0), 'a'), ['others'])
+      assert.deepEqual(await taking(placeOf(epoch, 1), 'a'), ['mine'])
+      assert.deepEqual(await positionsOf(pipeId), [{ ...part, slot: 1 }])
+    })
+
+    it('are not listed when they are finished, and stay finished', async () => {
+      const { places, pipeId, organizationId } = await makeQueue(2)
+      const [first, second] = places as [WorkerPlace, WorkerPlace]
+      await taking(first, 'a', 'b')
+      await finish(first, [finished('a'), { partition: 'objects', position: 'z' }])
+      await write('setPositions', { place: first, positions: [finished('b')], now: at(0) }, organizationId)
+      assert.deepEqual(await positionsOf(pipeId), [{ partition: 'objects', position: 'z' }])
+      await finish(first, [{ partition: 'a', position: '', within: finishedPosition, offsetBytes: 1 }])
+      for (const place of [first, second]) assert.deepEqual(await taking(place, 'a', 'b'), ['finished', 'finished'])
+      assert.deepEqual(await positionsOf(pipeId), [{ partition: 'objects', position: 'z' }])
+    })
+
+    it('are no ordinary positions, which nobody claims and which are never finished', async () => {
+      const { places, pipeId } = await makeQueue(1)
+      const place = places[0]!
+      await finish(place, [finished('objects')])
+      await assert.rejects(taking(place, 'a', 'objects'))
+      await forget(100 * dayMs)
+      assert.deepEqual(await positionsOf(pipeId), [finished('objects')])
+    })
+
+    it('are forgotten 15 days after they were finished, a thousand at a time, and nothing else is', async () => {
+      const { places, pipeId } = await makeQueue(1)
+      const place = places[0]!
+      const partitions = Array.from({ length: 1_001 }, (_, index) => `object ${index}`)
+      await taking(place, 'open', 'late', ...partitions)
+      await finish(place, partitions.map(finished))
+      await finish(place, partitions.map(finished), dayMs)
+      await finish(place, [finished('late')], dayMs)
+      await finish(place, [{ partition: 'objects', position: 'z' }])
+      while ((await forget(15 * dayMs)) > 0) {}
+      assert.deepEqual(await taking(place, 'object 0', 'late', 'open'), ['finished', 'finished', 'mine'])
+      const counts = [await forget(15 * dayMs + 1), await forget(15 * dayMs + 1), await forget(15 * dayMs + 1)]
+      assert.deepEqual(counts, [1_000, 1, 0])
+      assert.deepEqual(await taking(place, 'object 0', 'late', 'open'), ['mine', 'finished', 'mine'])
+      assert.deepEqual(
+        (await positionsOf(pipeId)).map(({ partition }) => partition),
+        ['object 0', 'objects', 'open'],
+      )
+    })
+
+    it('of workers that are not there any more are the first one’s', async () => {
+      const { places, claim, placeOf, send, pipeId, organizationId, epoch } = await makeQueue(3)
+      for (const [slot, place] of places.entries()) await taking(place, `of ${slot}`, `done by ${slot}`)
+      for (const [slot, place] of places.entries()) await finish(place, [finished(`done by ${slot}`)])
+      await send('PATCH', `/${pipeId}/scaling`, { replicas: 2 })
+      const released = places.map(({ slot }) => ({ slot, epoch }))
+      await write('releaseWorkers', { organizationId, pipeId, places: released, now: at(0) }, organizationId)
+      const next = await claim('runner-b')
+      assert.deepEqual(next, { slots: 2, epoch: epoch + 1, claimed: [0, 1] })
+      const all = [0, 1, 2].flatMap((slot) => [`of ${slot}`, `done by ${slot}`])
+      const [first, second] = [placeOf(next.epoch, 0), placeOf(next.epoch, 1)]
+      const ofFirst = ['mine', 'finished', 'others', 'finished', 'mine', 'finished']
+      const ofSecond = ['others', 'finished', 'mine', 'finished', 'others', 'finished']
+      assert.deepEqual(await taking(second, ...all), ofSecond, 'before the first has taken it')
+      assert.deepEqual(await taking(first, ...all), ofFirst)
+      assert.deepEqual(await taking(second, ...all), ofSecond)
+      assert.deepEqual(
+        (await positionsOf(pipeId)).map(({ partition, slot }) => [partition, slot]),
+        [
+          ['of 0', 0],
+          ['of 1', 1],
+          ['of 2', 0],
+        ],
+      )
+    })
+
+    it('go with their pipe, and are told apart from those of others', async () => {
+      const one = await makeQueue(1)
+      const other = await makeQueue(1)
+      await taking(one.places[0]!, 'a', 'b')
+      await finish(one.places[0]!, [finished('a')])
+      assert.deepEqual(await taking(other.places[0]!, 'a', 'b'), ['mine', 'mine'])
+      assert.equal((await one.send('DELETE', `/${one.pipeId}`)).status, 200)
+      const left = await app().query(`SELECT 1 FROM pipe_positions WHERE pipe_id = '${one.pipeId}'`)
+      assert.deepEqual(left, [])
+      assert.equal((await positionsOf(other.pipeId)).length, 2)
     })
   })
 

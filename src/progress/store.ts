@@ -1,9 +1,12 @@
 // How far pipes have come and what they have done. Whatever a worker writes is written under the lock of its organization and
 // only while its place is its own: a claim takes the same lock, so of two who believe to have a place, one is refused.
+
 import { type Sql, statement } from '../database/sql.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
-import type { FigureChanges } from '../runner/worker.ts'
+import type { Claim, FigureChanges } from '../runner/worker.ts'
+import type { finishedPosition } from '../sources/source.ts'
+import { claimAll, finishClaim, isFinished } from './claims/store.ts'
 import { fromKept, tellable, toKept } from './texts.ts'
 
 /** The place of one worker. Another claim of the same slot has another epoch. */
@@ -15,7 +18,8 @@ const placeStatement = statement<PlaceValues, { slots: number }>(
   'SELECT slots FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const listPositionsStatement = statement<{ pipeId: string }, PositionRow>(
-  'SELECT partition, position, within, offset_bytes FROM pipe_positions WHERE pipe_id = :pipeId ORDER BY partition',
+  `SELECT partition, position, within, offset_bytes, slot FROM pipe_positions WHERE pipe_id = :pipeId
+   ORDER BY partition`,
 )
 const setPositionStatement = statement<{
   pipeId: string
@@ -25,6 +29,7 @@ const setPositionStatement = statement<{
   offsetBytes: number | null
   epoch: number
 }>(
+  // Who has claimed it keeps it.
   `INSERT INTO pipe_positions (pipe_id, partition, position, within, offset_bytes, epoch)
    VALUES (:pipeId, :partition, :position, :within, :offsetBytes, :epoch)
    ON CONFLICT (pipe_id, partition) DO UPDATE SET position = excluded.position, within = excluded.within,
@@ -104,6 +109,7 @@ interface PositionRow {
   position: string
   within: string | null
   offset_bytes: number | null
+  slot: number | null
 }
 
 interface DeliveryRow {
@@ -116,6 +122,7 @@ interface DeliveryRow {
   is_done: number
 }
 
+const finished: typeof finishedPosition = 'finished'
 const keptThroughputMs = 25 * 3_600_000
 
 /** Holds the organization until the transaction ends. Undefined when the place is another's by now, or the pipe is gone. */
@@ -125,12 +132,14 @@ export async function lockPlace(sql: Sql, place: WorkerPlace): Promise<{ slots: 
   return sql.first(placeStatement, { pipeId, slot, epoch })
 }
 
+/** Of the whole pipe, without partitions that are finished. */
 export async function listPositions(sql: Sql, pipeId: string): Promise<StoredPosition[]> {
-  return (await sql.all(listPositionsStatement, { pipeId })).map(({ partition, position, within, offset_bytes }) => ({
-    partition: fromKept(partition),
-    position: fromKept(position),
-    ...(within === null ? {} : { within: fromKept(within) }),
-    ...(offset_bytes === null ? {} : { offsetBytes: offset_bytes }),
+  return (await sql.all(listPositionsStatement, { pipeId })).map((row) => ({
+    partition: fromKept(row.partition),
+    position: fromKept(row.position),
+    ...(row.slot === null ? {} : { slot: row.slot }),
+    ...(row.within === null ? {} : { within: fromKept(row.within) }),
+    ...(row.offset_bytes === null ? {} : { offsetBytes: row.offset_bytes }),
   }))
 }
 
@@ -149,11 +158,23 @@ export async function listDeliveries(sql: Sql, pipeId: string): Promise<StoredDe
 /** The writes of a worker say whether they were made: false when the place is not its own any more. */
 export async function setPositions(
   sql: Sql,
-  { place, positions }: { place: WorkerPlace; positions: StoredPosition[] },
+  { place, positions, now }: { place: WorkerPlace; positions: StoredPosition[]; now: string },
 ): Promise<boolean> {
   if (!(await lockPlace(sql, place))) return false
-  await storePositions(sql, place, positions)
+  await storePositions(sql, place, positions, now)
   return true
+}
+
+/** Of each partition, in their order. Undefined when the place is another's by now. */
+export async function claimPositions(
+  sql: Sql,
+  { place, partitions }: { place: WorkerPlace; partitions: string[] },
+): Promise<Claim[] | undefined> {
+  const held = await lockPlace(sql, place)
+  if (!held) return undefined
+  const { pipeId, slot, epoch } = place
+  const names = partitions.map((partition) => ({ pipeId, partition: toKept(partition) }))
+  return claimAll(sql, names, { slot, slots: held.slots, epoch })
 }
 
 export interface DeliveryToBegin {
@@ -206,18 +227,21 @@ export async function finishDeliveries(sql: Sql, change: DeliveriesToFinish): Pr
   let changed = 0
   for (const id of done) changed += await sql.run(markDoneStatement, { pipeId, id })
   for (const id of behind) changed += await sql.run(removeDeliveryStatement, { pipeId, id })
-  await storePositions(sql, place, positions)
+  await storePositions(sql, place, positions, now)
   // The same again, because nobody knew whether it was stored, counts nothing twice.
   if (changed > 0 || done.length + behind.length === 0) await addFigures(sql, pipeId, figures, now)
   return true
 }
 
-async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPosition[]): Promise<void> {
+async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPosition[], now: string): Promise<void> {
   const { pipeId, epoch } = place
   for (const { partition, position, within, offsetBytes = null } of positions) {
+    const name = { pipeId, partition: toKept(partition) }
+    if (position === finished && (await finishClaim(sql, name, now))) continue
+    // Sent again when nobody knew whether it was stored: what is finished stays so.
+    if ((position === finished || within !== undefined) && (await isFinished(sql, name))) continue
     await sql.run(setPositionStatement, {
-      pipeId,
-      partition: toKept(partition),
+      ...name,
       position: toKept(position),
       within: within === undefined ? null : toKept(within),
       offsetBytes,

@@ -1,5 +1,6 @@
 // What the runner writes, by name, for the list of writes.
 import type { WriteContext } from '../database/database.ts'
+import * as claims from './claims/store.ts'
 import * as leftovers from './leftovers/store.ts'
 import * as retained from './retained/store.ts'
 import * as runners from './runners/store.ts'
@@ -14,6 +15,7 @@ const withSql =
 
 export const progressWrites = {
   setPositions: withSql(progress.setPositions),
+  claimPositions: withSql(progress.claimPositions),
   beginDelivery: withSql(progress.beginDelivery),
   refuseRows: withSql(progress.refuseRows),
   finishDeliveries: withSql(progress.finishDeliveries),
@@ -39,6 +41,7 @@ export const progressWrites = {
   endOtherRunners: withSql(runners.endOtherRunners),
   forgetRunners: withSql(runners.forgetRunners),
   forgetOldThroughput: withSql(progress.forgetOldThroughput),
+  forgetFinishedPartitions: withSql(claims.forgetFinishedPartitions),
 }
 
 export type ProgressWrites = typeof progressWrites

@@ -110,7 +110,7 @@ export function pipeProgressFamilies(organizationId: string, pipes: PipeProgress
 export function leftoversFamily(organizationId: string, leftovers: number): Family {
   return {
     name: 'penstock_source_leftovers',
-    help: 'Deleted pipes whose replication slot or publication is still to be removed from the source.',
+    help: 'Deleted pipes whose replication slot, publication or stream consumer is still to be removed from the source.',
     samples: [{ labels: { organization: organizationId }, value: leftovers }],
   }
 }

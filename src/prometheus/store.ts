@@ -143,7 +143,7 @@ export async function countMembers(sql: Sql, organizationId: string): Promise<{ 
   return { admins, developers: members - admins }
 }
 
-/** Deleted pipes whose slot or publication is still to be removed from the source. */
+/** Deleted pipes whose slot, publication or stream consumer is still to be removed from the source. */
 export async function countLeftovers(sql: Sql, organizationId: string): Promise<number> {
   return (await sql.first(leftoversStatement, { organizationId }))!.leftovers
 }

@@ -1,6 +1,7 @@
 // Takes the rows of one delivery, which is recorded, to the engine. Rows that the engine refuses are recorded before any of the
 // others are sent: whoever repeats the delivery then sends the same rows.
 import { EngineError, type Insert, type InsertOutcome } from '../engine/engine.ts'
+import { errorCodeOf } from '../engine/engine-failure.ts'
 import { makeBackOff, pause } from './back-off.ts'
 import { findRefused, keepRefused, recordOf, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
@@ -83,25 +84,25 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
     const rest = refused.length === 0 || !isLeft ? rows : rows.without(new Set(refused.map(({ index }) => index)))
     if (isLeft) status.doing(`Inserting ${countOf(rest.count, rows.isDivisible ? 'row' : 'file')}`)
     const outcome = isLeft ? await insertOrRefused(session, () => insertOf(rest), sending) : nothingSent
-    if (outcome !== 'refused') {
+    if (!(outcome instanceof EngineError)) {
       batchSize.note(rows.count, refused.length)
       return figuresOf(rows, refused.length, outcome)
     }
     const knownCount = refused.length
     if (searches < mostSearches) await search(rest)
     if (stopping.aborted) return undefined
-    if (refused.length === knownCount) throw refusedOnlyTogether()
+    if (refused.length === knownCount) throw refusedOnlyTogether(outcome)
   }
 }
 
 const nothingSent = { rows: 0, sentBytes: 0 }
 
-/** What passes is tried again a few times, with the rows that are there. */
+/** What passes is tried again a few times, with the rows that are there. Gives the error when it is the rows that are refused. */
 async function insertOrRefused(
   session: Delivering,
   insertNow: () => Insert,
   sending: { isRepeat: boolean },
-): Promise<InsertOutcome | 'refused'> {
+): Promise<InsertOutcome | EngineError> {
   const { sink, signal, stopping, status, times } = session
   const backOff = makeBackOff(times.backOff)
   for (let attempt = 1; ; attempt++) {
@@ -110,7 +111,7 @@ async function insertOrRefused(
       return await sink.insert(insertNow(), signal)
     } catch (error) {
       if (!(error instanceof EngineError) || signal.aborted) throw error
-      if (error.kind === 'data') return 'refused'
+      if (error.kind === 'data') return error
       if (error.kind === 'user' || attempt >= attemptsInPlace || stopping.aborted) throw error
       sending.isRepeat = true
       const waitMs = backOff.nextMs()
@@ -141,9 +142,12 @@ function figuresOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }:
   })
 }
 
-function refusedOnlyTogether(): EngineError {
+/** Of the engine's error, the number alone is told. */
+function refusedOnlyTogether({ detail }: EngineError): EngineError {
+  const code = errorCodeOf(undefined, detail)
+  const number = code > 0 ? ` (its error ${code})` : ''
   return new EngineError(
     'user',
-    'the engine refuses a batch of rows although its table would take every single one; check the materialized views and limits that depend on the table',
+    `the engine refuses a batch of rows${number} although its table would take every single one; check the materialized views and limits that depend on the table`,
   )
 }

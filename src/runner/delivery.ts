@@ -34,6 +34,8 @@ export interface StoredDelivery {
 export interface StoredPosition {
   partition: string
   position: string
+  /** Of a partition that was claimed: the worker that has it. */
+  slot?: number
   /** The position after the object that is being loaded, and how far into it. */
   within?: string
   offsetBytes?: number

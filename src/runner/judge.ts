@@ -45,7 +45,7 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
     return { kind: error.kind === 'passing' ? 'passing' : 'user', reason: error.message }
   }
   if (error instanceof NotConnected) {
-    return { kind: 'passing', reason: `${placeOf(pipe)} cannot be reached, or broke the connection off` }
+    return { kind: 'passing', reason: `${error.place ?? placeOf(pipe)} cannot be reached, or broke the connection off` }
   }
   if (error instanceof StoreFailure) {
     return { kind: 'passing', reason: "Penstock's own database did not answer as it should" }

@@ -1,7 +1,6 @@
 // The leases of a runner: all are renewed by one write, long before they are over; nothing that a pipe may bring is in it. A runner that could not renew them for a
 // while, by the clock that nobody sets, leaves its places before another may take them.
 import type { WorkerPlace } from '../progress/store.ts'
-import type { HeldPlace, Places } from './places.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface LeaseTimes {
@@ -11,24 +10,38 @@ export interface LeaseTimes {
   giveUpMs: number
 }
 
-export interface LeasesParts {
+interface LeasedPlace {
+  place: { place: WorkerPlace }
+}
+
+/** What a renewal has to know of the places of a runner, and does to them. */
+export interface LeasedPlaces<Held extends LeasedPlace> {
+  readonly all: Held[]
+  readonly claiming: ReadonlySet<string>
+  has(held: Held): boolean
+  find(place: WorkerPlace): Held | undefined
+  lose(held: Held): void
+  release(place: WorkerPlace): Promise<void>
+}
+
+export interface LeasesParts<Held extends LeasedPlace> {
   runnerId: string
-  database: RunnerDatabase
-  places: Places
+  database: Pick<RunnerDatabase, 'write'>
+  places: LeasedPlaces<Held>
   /** No other process can be on the database. */
   isAlone: boolean
   times: LeaseTimes
 }
 
-export class Leases {
-  readonly #parts: LeasesParts
+export class Leases<Held extends LeasedPlace> {
+  readonly #parts: LeasesParts<Held>
   readonly #startedAt = new Date().toISOString()
   /** When the last renewal that succeeded was begun. */
   #renewedMs = performance.now()
   #hasReported = false
   #renewing: Promise<void> | undefined
 
-  constructor(parts: LeasesParts) {
+  constructor(parts: LeasesParts<Held>) {
     this.#parts = parts
   }
 
@@ -76,7 +89,7 @@ export class Leases {
     if (this.#hasReported) await this.#parts.database.write('endRunner', this.#parts.runnerId, 'runner')
   }
 
-  async #compare(known: HeldPlace[], inDatabase: WorkerPlace[]): Promise<void> {
+  async #compare(known: Held[], inDatabase: WorkerPlace[]): Promise<void> {
     const { places } = this.#parts
     const epochs = new Map(inDatabase.map(({ pipeId, slot, epoch }) => [`${pipeId}/${slot}`, epoch]))
     for (const held of known) {

@@ -46,7 +46,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const chore = makeLeftoverChore({
       database,
       remove,
-      statementsFor: async () => 'DROP PUBLICATION p',
+      remedyFor: async () => 'run: DROP PUBLICATION p',
       log: new Log('info', { write } as unknown as NodeJS.WritableStream),
       times: { lookEveryMs: 1, ...times },
     })
@@ -70,6 +70,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const [row, ...more] = await rowsOf(id)
     assert.deepEqual(more, [])
     assert.deepEqual(JSON.parse(row!.source), {
+      kind: 'postgres',
       host: 'db.northwind.example',
       port: 5432,
       database: 'shop',
@@ -103,6 +104,33 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const [row] = await rowsOf(await deleteOne({ body: settings(theirs) }))
     const { hasSlot, hasPublication } = JSON.parse(row!.source)
     assert.deepEqual({ hasSlot, hasPublication }, { hasSlot: false, hasPublication: true })
+  })
+
+  it('are the consumer of a kinesis pipe with enhanced fan-out', async () => {
+    const body = withField(leastPipes.kinesis, 'source.kinesis.useEnhancedFanOut', true)
+    const id = await deleteOne({ body })
+    const [row] = await rowsOf(id)
+    const { kind, streamName, region } = JSON.parse(row!.source)
+    const { kinesis } = leastPipes.kinesis.source as { kinesis: { streamName: string; region: string } }
+    assert.deepEqual(
+      { kind, streamName, region },
+      { kind: 'kinesis', streamName: kinesis.streamName, region: kinesis.region },
+    )
+    assert.deepEqual(await rowsOf(await deleteOne({ body: leastPipes.kinesis })), [])
+    await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
+  })
+
+  it('are of PostgreSQL when they were kept without their kind', async () => {
+    const id = await deleteOne()
+    const source = '{"host":"h","port":1,"database":"d","hasSlot":true,"hasPublication":false}'
+    await app().query(`UPDATE source_leftovers SET source = '${source}' WHERE pipe_id = '${id}'`)
+    let seen: Leftover | undefined
+    const { chore } = makeChore(async (leftover) => {
+      if (leftover.pipeId === id) seen = leftover
+      return undefined
+    })
+    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
+    assert.deepEqual(seen?.source, { kind: 'postgres', ...JSON.parse(source) })
   })
 
   it('wait for a worker that may not know yet that its pipe is gone', async () => {
@@ -161,10 +189,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     await workUntil(chore, async () => (await rowsOf(id)).length === 0)
     const told = logged.filter(({ pipeId }) => pipeId === id)
     assert.equal(told.length, 1)
-    assert.match(
-      told[0]!.reason!,
-      /^the replication slot is in use; run in the database "shop" at db\.northwind\.example:5432: DROP/,
-    )
+    assert.match(told[0]!.reason!, /^the replication slot is in use; run: DROP PUBLICATION p$/)
     assert.doesNotMatch(JSON.stringify(logged), /hush/)
   })
 

@@ -32,8 +32,8 @@ export interface LeftoversParts {
   database: RunnerDatabase
   /** Gives why it was in vain; undefined when nothing is left. Rejects with a defect. */
   remove(leftover: Leftover, signal: AbortSignal): Promise<string | undefined>
-  /** What somebody has to run who removes it by hand. */
-  statementsFor(leftover: Leftover): Promise<string>
+  /** What somebody has to do who removes it by hand, as the end of a sentence. */
+  remedyFor(leftover: Leftover): Promise<string>
   log: Log
   times?: Partial<LeftoverTimes>
 }
@@ -71,13 +71,12 @@ async function tryOnce(parts: TryParts, found: Leftover, closing: AbortSignal): 
     const waitMs = closing.aborted ? 0 : waitAfter(tries, times)
     await database.write('postponeLeftover', { ...key, laterAt: momentIn(waitMs), reason }, organizationId)
   } else {
-    const statements = await parts.statementsFor(found)
-    const { host, port, database: name } = found.source
+    const remedy = await parts.remedyFor(found)
     // First: when it is forgotten, nobody else knows what is left.
     log.warn('what a deleted pipe has left at its source could not be removed, and is not tried again', {
       pipeId,
       organizationId,
-      reason: `${reason}; run in the database ${JSON.stringify(name)} at ${host}:${port}: ${statements}`,
+      reason: `${reason}; ${remedy}`,
     })
     await database.write('forgetLeftover', key, organizationId)
   }

@@ -147,6 +147,8 @@ describe('a worker', () => {
     await until(() => world.engine.inserts.length > 12)
     assert.equal(world.statuses.at(-1)?.state, 'degraded')
     assert.match(world.statuses.at(-1)?.reason ?? '', /cannot be reached/)
+    assert.ok(world.store.figures.retries > 0, 'it can be seen that it tries')
+    assert.equal(world.store.figures.inserts, 0)
     world.engine.refusal = undefined
     assert.deepEqual(await running, { end: 'completed' })
     assert.deepEqual(world.engine.lines, lines)
@@ -248,10 +250,19 @@ describe('a worker', () => {
 
   it('fails when the engine refuses rows that its table would take', async () => {
     const world = worldOf({ isEndless: false })
-    world.engine.refusal = new EngineError('data', 'refused', 'view')
-    const end = await world.newWorker().run()
-    assert.equal(end.end, 'failed')
-    assert.match(end.end === 'failed' ? end.reason : '', /materialized views/)
+    const words = 'Code: 306. DB::Exception: Stack size too large. (TOO_DEEP_RECURSION)'
+    for (const [detail, number] of [
+      ['view', ''],
+      [words, ' (its error 306)'],
+    ] as const) {
+      world.engine.refusal = new EngineError('data', 'refused', detail)
+      assert.deepEqual(await world.newWorker().run(), {
+        end: 'failed',
+        reason:
+          `the engine refuses a batch of rows${number} although its table would take every single one; ` +
+          'check the materialized views and limits that depend on the table',
+      })
+    }
   })
 
   it('goes on behind an object that has nothing left to load', async () => {

@@ -1,10 +1,15 @@
 // A worker: connects, finishes what was left, moves rows, and begins anew after a failure, until it is told to stop or cannot go
-// on. Between two attempts nothing is kept in memory that decides anything: what is in the database does.
+// on. Between two attempts nothing is kept in memory that decides anything, except how often an object was tried in vain: what is in
+// the database does.
+import type { StoredPipe } from '../pipes/pipe.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
+import { noFigures } from './figures.ts'
 import { moveObjects, objectLanes } from './object-worker.ts'
 import { makePatience } from './patience.ts'
+import type { Tries } from './queue/object-trouble.ts'
+import { moveQueue } from './queue-worker.ts'
 import {
   type CommonSession,
   type Encoders,
@@ -48,6 +53,11 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
   const { pipe, openSink } = parts
   const settings = { ...defaultSettings, ...pipe.settings }
   const isStream = pipe.kind !== 'objectStorage'
+  const tries: Tries = new Map()
+  const moveAll = (session: Session): Promise<'stopped' | 'completed'> => {
+    if (isStream) return moveStream(session)
+    return hasQueue(pipe) ? moveQueue(session, tries) : moveObjects(session)
+  }
   return runMover(parts, options, {
     lanes: isStream ? streamLanes(pipe) : objectLanes(pipe.scaling, settings),
     open: openSink,
@@ -60,9 +70,14 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
     async move(common, sink) {
       const encoders = options.encoders ?? (await import('./encoding/encoder.ts'))
       const session: Session = { ...common, parts, sink, encoders }
-      return await (isStream ? moveStream(session) : moveObjects(session))
+      return await moveAll(session)
     },
   })
+}
+
+function hasQueue({ source }: StoredPipe): boolean {
+  const { queueUrl, isContinuous } = source as { queueUrl?: string; isContinuous?: boolean }
+  return queueUrl !== undefined && isContinuous === true
 }
 
 export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover: Mover<End>): Worker {
@@ -119,13 +134,25 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     }
   }
 
+  /** Figures come with what is delivered; while nothing is, these are what can be seen of the attempts. */
+  const keepRetries = async (): Promise<void> => {
+    const kept = retries
+    retries = 0
+    try {
+      await parts.store.finish({ done: [], behind: [], positions: [], figures: { ...noFigures, retries: kept } })
+    } catch {
+      // Who has lost its place, or its database, learns that with the next attempt.
+      retries += kept
+    }
+  }
+
   const waitAfter = async ({ waitMs, reason }: { waitMs: number; reason: string }): Promise<void> => {
     retries++
     status.degrade(reason)
     status.doing(`Waiting ${timeOf(waitMs)} before the next attempt: ${reason}`)
     // The next attempt makes the table ready again: it may be that which was wrong.
     await closeEngine()
-    await pause(waitMs, AbortSignal.any([stopping.signal, aborting.signal]))
+    await Promise.all([keepRetries(), pause(waitMs, AbortSignal.any([stopping.signal, aborting.signal]))])
   }
 
   const runUntilEnd = async (): Promise<WorkerEnd> => {

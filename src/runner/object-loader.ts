@@ -10,6 +10,8 @@ import type { Session } from './session.ts'
 export interface ObjectToLoad extends Pick<Batch, 'partition' | 'from' | 'next'> {
   object: NonNullable<Batch['object']>
   beginByte: number
+  /** A piece is on its way, and the next one begins here; null: there is none. */
+  taken?(endByte: number | null): void
 }
 
 export interface ObjectLoader {
@@ -77,7 +79,7 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
       return joined.length === 0
     },
     flush,
-    async load({ object, partition, from, next, beginByte }) {
+    async load({ object, partition, from, next, beginByte, taken }) {
       // Of the whole session: an object that is one piece is read while it is inserted.
       const options = { partition, beginByte, pieceBytes: mostBytes(), signal }
       const pieces = encoder.pieces(object, options)[Symbol.asyncIterator]()
@@ -95,6 +97,7 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
         const { beginByte: begin, endByte: end, rows } = step.value
         const bytes = begin === 0 && end === null ? {} : { beginByte: begin, endByte: end }
         await take({ partition, from, next, ...bytes }, rows)
+        taken?.(end)
         isLoaded = end === null
       }
       if (isLoaded) return

@@ -2,6 +2,7 @@
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
+import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import type { SourceContext } from '../sources/source.ts'
 import type { Chore } from './chore.ts'
@@ -84,12 +85,17 @@ async function replayReplicated(
 function makeChores(surroundings: RunnerSurroundings): Chore[] {
   const { database, log, retainedLogWarningBytes = 0 } = surroundings
   const load = () => import('./postgres/source-care.ts')
+  const loadKinesis = () => import('./kinesis-care.ts')
   return [
     makeLeftoverChore({
       database,
       log,
-      remove: async (leftover, signal) => (await load()).removeLeftover(surroundings, leftover, signal),
-      statementsFor: async (leftover) => (await load()).statementsFor(leftover),
+      remove: async (leftover, signal) =>
+        isOfKinesis(leftover)
+          ? (await loadKinesis()).removeLeftover(surroundings, leftover, signal)
+          : (await load()).removeLeftover(surroundings, leftover, signal),
+      remedyFor: async (leftover) =>
+        isOfKinesis(leftover) ? (await loadKinesis()).remedyFor(leftover) : (await load()).remedyFor(leftover),
     }),
     makeRetainedLogChore({
       database,
@@ -98,6 +104,10 @@ function makeChores(surroundings: RunnerSurroundings): Chore[] {
       ask: async (slot, signal) => (await load()).askRetained(surroundings, slot, signal),
     }),
   ]
+}
+
+function isOfKinesis(leftover: Leftover): leftover is LeftoverOf<LeftAtKinesis> {
+  return leftover.source.kind === 'kinesis'
 }
 
 /** Loaded when there is a postgres pipe to run. */
@@ -145,6 +155,7 @@ function storesOf({ database }: RunnerSurroundings, place: WorkerPlace) {
 
 async function makeParts(surroundings: RunnerSurroundings, configuration: Configuration, place: WorkerPlace) {
   const { vault, egress, context } = surroundings
-  const ends = await makeEnds({ vault, egress, context }, configuration, place)
+  const { pipeId } = place
+  const ends = await makeEnds({ vault, egress, context: { ...context, pipeId } }, configuration, place)
   return { ...ends, ...storesOf(surroundings, place), pipe: configuration.pipe, egress, context }
 }

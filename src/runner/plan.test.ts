@@ -61,6 +61,24 @@ describe('the plan of a runner', () => {
     ])
   })
 
+  it('begins to claim where it is told, and goes around', () => {
+    const pipes = ['a', 'b', 'c', 'd'].map((pipeId) => pipe(pipeId, 1))
+    const runners = ['me', 'other']
+    assert.deepEqual(claims({ pipes, runners, claimFrom: 0.3 }), [
+      ['b', 1],
+      ['c', 1],
+    ])
+    assert.deepEqual(claims({ pipes, runners, claimFrom: 0.999 }), [
+      ['d', 1],
+      ['a', 1],
+    ])
+    const workers = [worker('d', 0, 1)]
+    assert.deepEqual(claims({ pipes, runners, workers, claimFrom: 0.999 }), [
+      ['c', 1],
+      ['a', 1],
+    ])
+  })
+
   it('gives back what is more than its share, and leaves the rest alone', () => {
     const places = [place('a', 0, 3), place('a', 1, 3), place('a', 2, 3)]
     const workers = places.map(({ pipeId, slot, slots }) => worker(pipeId, slot, slots))

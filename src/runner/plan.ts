@@ -12,13 +12,34 @@ export interface PlaceSeen {
   hasCompleted: boolean
 }
 
-export interface Seen<OwnPlace extends PlaceSeen> {
+export interface PipesSeen {
   now: string
-  /** All that live, this one among them. */
-  runners: string[]
   pipes: PipeToRun[]
   workers: ListedWorker[]
+}
+
+/** What holds for every runner that sees the same. */
+export interface Survey {
+  byId: Map<string, PipeToRun>
+  /** How many workers there are to be, over all runners. */
+  total: number
+  vacant: Vacancy[]
+  /** Nobody works on them any more, and that is what they wait for. */
+  settle: PipeToRun[]
+}
+
+interface Vacancy {
+  pipe: PipeToRun
+  /** Slots that nobody has. */
+  free: number
+}
+
+export interface RunnerSeen<OwnPlace extends PlaceSeen> {
+  /** All that live, this one among them. */
+  runners: string[]
   places: OwnPlace[]
+  /** Where among the vacant pipes it begins to claim, from 0 up to 1: runners that begin at the same one would all want the same. */
+  claimFrom?: number
 }
 
 export interface Plan<OwnPlace> {
@@ -35,14 +56,39 @@ export interface Plan<OwnPlace> {
 
 const isToEnd = ({ state }: PipeToRun): boolean => state === 'Stopping' || state === 'Pausing'
 
-export function makePlan<OwnPlace extends PlaceSeen>(seen: Seen<OwnPlace>): Plan<OwnPlace> {
-  const { now, runners, pipes, workers, places } = seen
+export function makePlan<OwnPlace extends PlaceSeen>(seen: PipesSeen & RunnerSeen<OwnPlace>): Plan<OwnPlace> {
+  return planFrom(survey(seen), seen)
+}
+
+export function survey({ now, pipes, workers }: PipesSeen): Survey {
   const byId = new Map(pipes.map((pipe) => [pipe.pipeId, pipe]))
   const workersOf = Map.groupBy(workers, ({ pipeId }) => pipeId)
-  const toRun = pipes.filter((pipe) => !isToEnd(pipe))
   const isHeld = ({ expiresAt }: ListedWorker): boolean => expiresAt > now
   const lives = (worker: ListedWorker): boolean => isLive({ state: worker.state, isHeld: isHeld(worker) })
+  const isDone = (worker: ListedWorker): boolean => isCompleted(worker, byId.get(worker.pipeId)?.version ?? 0)
 
+  const toRun = pipes.filter((pipe) => !isToEnd(pipe))
+  const done = workers.filter(isDone).length
+  const vacant = toRun.flatMap((pipe) => {
+    const ofPipe = workersOf.get(pipe.pipeId) ?? []
+    const free = pipe.slots - ofPipe.filter((worker) => lives(worker) || isDone(worker)).length
+    return free > 0 ? [{ pipe, free }] : []
+  })
+  const settle = pipes.filter((pipe) => {
+    const ofPipe = workersOf.get(pipe.pipeId) ?? []
+    if (isToEnd(pipe)) return !ofPipe.some(lives)
+    if (ofPipe.filter(isDone).length !== pipe.slots) return false
+    const held = ofPipe.map((worker) => ({ slot: worker.slot, isHeld: isHeld(worker) }))
+    return !awaitsReplay(pipe, held)
+  })
+  const total = Math.max(0, toRun.reduce((sum, { slots }) => sum + slots, 0) - done)
+  return { byId, total, vacant, settle }
+}
+
+export function planFrom<OwnPlace extends PlaceSeen>(
+  { byId, total, vacant, settle }: Survey,
+  { runners, places, claimFrom = 0 }: RunnerSeen<OwnPlace>,
+): Plan<OwnPlace> {
   const stop: OwnPlace[] = []
   const layOutAnew: OwnPlace[] = []
   const working: OwnPlace[] = []
@@ -53,28 +99,17 @@ export function makePlan<OwnPlace extends PlaceSeen>(seen: Seen<OwnPlace>): Plan
     else if (!place.isEnding && !place.hasCompleted) working.push(place)
   }
 
-  const isDone = (worker: ListedWorker): boolean => isCompleted(worker, byId.get(worker.pipeId)?.version ?? 0)
-  const done = workers.filter(isDone).length
-  const total = toRun.reduce((sum, { slots }) => sum + slots, 0) - done
-  const share = Math.ceil(Math.max(0, total) / Math.max(1, runners.length))
+  const share = Math.ceil(total / Math.max(1, runners.length))
   const giveBack = working.slice(share)
 
   const claim: Plan<OwnPlace>['claim'] = []
   let room = share - working.length
-  for (const pipe of toRun) {
-    if (room <= 0) break
-    const taken = (workersOf.get(pipe.pipeId) ?? []).filter((worker) => lives(worker) || isDone(worker)).length
-    const limit = Math.min(room, pipe.slots - taken)
-    if (limit <= 0) continue
+  const first = Math.floor(claimFrom * vacant.length)
+  for (let step = 0; step < vacant.length && room > 0; step++) {
+    const { pipe, free } = vacant[(first + step) % vacant.length]!
+    const limit = Math.min(room, free)
     claim.push({ pipe, limit })
     room -= limit
   }
-
-  const settle = pipes.filter((pipe) => {
-    const ofPipe = workersOf.get(pipe.pipeId) ?? []
-    if (isToEnd(pipe)) return !ofPipe.some(lives)
-    const held = ofPipe.map((worker) => ({ slot: worker.slot, isHeld: isHeld(worker) }))
-    return ofPipe.filter(isDone).length === pipe.slots && !awaitsReplay(pipe, held)
-  })
   return { stop, layOutAnew, giveBack, claim, settle }
 }

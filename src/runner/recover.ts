@@ -2,7 +2,7 @@
 // and sent again with the same token, before anything new is read.
 import { pause } from './back-off.ts'
 import { deliver } from './deliver.ts'
-import type { StoredDelivery, StoredPosition } from './delivery.ts'
+import type { RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { positionsAfter } from './ledger.ts'
 import type { Rows } from './rows.ts'
@@ -29,7 +29,8 @@ function isMine(delivery: StoredDelivery, session: Session): boolean {
   return isForeign(delivery, session) ? slot === 0 : delivery.slot === slot
 }
 
-type Use = (rows: Rows) => Promise<FigureChanges | undefined>
+/** `badRows`: what is known of these rows, where that is not all that is known of the delivery. */
+type Use = (rows: Rows, badRows?: RefusedRow[]) => Promise<FigureChanges | undefined>
 
 /** Reads the rows of a delivery again and gives them to `use`, while what they are read from is still open. */
 export type Rebuild = (delivery: StoredDelivery, use: Use) => ReturnType<Use>
@@ -72,8 +73,8 @@ async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild:
   let figures: FigureChanges | undefined = noFigures
   if (!isDone) {
     status.doing('Sending again what was on its way before')
-    figures = await rebuild(delivery, async (rows) =>
-      rows.count === 0 ? noFigures : deliver(session, { id, rows, badRows, isRepeat: true }),
+    figures = await rebuild(delivery, async (rows, known = badRows) =>
+      rows.count === 0 ? noFigures : deliver(session, { id, rows, badRows: known, isRepeat: true }),
     )
   }
   // It was given up because the worker is to stop, and stays recorded.

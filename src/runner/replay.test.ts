@@ -8,6 +8,7 @@ import { MemoryStore } from '../../test/runner-world/memory-store.ts'
 import { makeRunnerWorld } from '../../test/runner-world.ts'
 import type { BadRows } from '../engine/bad-rows.ts'
 import { type BadRow, EngineError } from '../engine/engine.ts'
+import { notARow } from './queue/given-up.ts'
 import { type ReplayOutcome, replayBadRows } from './replay.ts'
 
 const noSignal = new AbortController().signal
@@ -158,6 +159,20 @@ describe('replay', () => {
     await world.replay(new Faults([], 'fail'), 2)
     assert.deepEqual(world.engine.lines.toSorted(), goodTexts.toSorted())
     assert.equal(world.store.deliveries.size, 0)
+  })
+
+  it('leaves what is no row as it is', async () => {
+    const world = makeWorld()
+    const [row] = world.listed()
+    assert.ok(row)
+    const message = { ...row, id: 'message', meta: notARow, reason: 'nobody understands it' }
+    world.engine.badRows.set(message.id, message)
+    assert.deepEqual(await world.replay(new Faults([], 'fail')), { replayed: 4, refused: 2 })
+    assert.deepEqual(world.engine.lines.toSorted(), goodTexts.toSorted())
+    assert.deepEqual(
+      world.listed().find(({ id }) => id === message.id),
+      message,
+    )
   })
 
   it('says so when rows that may be there already are refused now', async () => {

@@ -6,6 +6,7 @@ import { defaultSettings } from '../pipes/settings.ts'
 import { findRefused } from './bad-rows.ts'
 import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
+import { notARow } from './queue/given-up.ts'
 import { replayPartition } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf } from './session.ts'
@@ -61,7 +62,8 @@ export async function replayBadRows(
   const { signal } = options
   const encode = options.encode ?? (await encodeOfKind(parts))
   const sink = await parts.openSink(signal)
-  const trial: Trial = { sink, encode, fateOf: () => 'tried' }
+  // A message or an object that was given up is no row.
+  const trial: Trial = { sink, encode, fateOf: ({ meta }) => (meta === notARow ? 'left' : 'tried') }
   try {
     return await replayTable(parts, badRows, { signal, partition: replayPartition, look: async () => trial })
   } finally {

@@ -9,6 +9,7 @@ import type { BackOffTimes } from './back-off.ts'
 import type { Chore } from './chore.ts'
 import { findConfiguration } from './configuration.ts'
 import { Leases, type LeaseTimes } from './leases.ts'
+import { nextLookMs } from './pace.ts'
 import type { WorkerOrder } from './place.ts'
 import { type HeldPlace, Places, within } from './places.ts'
 import { makePlan } from './plan.ts'
@@ -60,11 +61,15 @@ export class Runner {
   readonly #parts: RunnerParts
   readonly #times: RunnerTimes
   readonly #places: Places
-  readonly #leases: Leases
+  readonly #leases: Leases<HeldPlace>
   readonly #replays: Replays | undefined
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
+  /** With every tick: the installation is small enough for it. */
+  #looksOften = true
+  #paceMs: number
+  #nextLookMs = 0
   #isStopping = false
   #isInTrouble = false
 
@@ -73,13 +78,17 @@ export class Runner {
     const times = { ...usualTimes, ...parts.times }
     this.#parts = parts
     this.#times = times
+    this.#paceMs = times.lookEveryMs
     this.#places = new Places({
       write: database.write,
       log,
       retryEveryMs: times.lookEveryMs,
       doingEveryMs: times.doingEveryMs,
       endBeside: async (place) => this.#replays?.breakOff(place),
-      left: () => this.poke(),
+      left: () => {
+        // Where looks are dear, the next one is soon enough.
+        if (this.#looksOften) this.poke()
+      },
     })
     const { replay } = parts
     const { replayAgainMs: retryAfterMs, graceMs } = times
@@ -132,7 +141,7 @@ export class Runner {
     }
     this.#leases.renew().catch((error: unknown) => this.#tellTrouble('leases could not be renewed', error))
     void this.#places.keepDoings()
-    this.poke()
+    if (performance.now() >= this.#nextLookMs) this.poke()
   }
 
   async #look(): Promise<void> {
@@ -156,6 +165,7 @@ export class Runner {
       listWorkers(reader),
       listRunners(reader, seenSince),
     ])
+    this.#setPace(pipes.length + workers.length, runners.length)
     if (this.#isStopping) return
     for (const chore of this.#parts.chores ?? []) chore.consider({ isFirst: runners[0] === this.id })
     const all = this.#places.all
@@ -163,7 +173,7 @@ export class Runner {
       const { place, slots, isEnding, hasCompleted } = held.place
       return { held, pipeId: place.pipeId, slot: place.slot, slots, isEnding, hasCompleted }
     })
-    const plan = makePlan({ now, runners, pipes, workers, places })
+    const plan = makePlan({ now, runners, pipes, workers, places, claimFrom: Math.random() })
     for (const { held } of [...plan.stop, ...plan.giveBack]) this.#places.end(held)
     for (const { held } of plan.layOutAnew) this.#places.end(held, { isForChange: true })
     const byId = new Map(pipes.map((pipe) => [pipe.pipeId, pipe]))
@@ -177,11 +187,20 @@ export class Runner {
       const { organizationId, pipeId } = pipe
       await this.#places.attempt(() => write('settlePipe', { organizationId, pipeId, now }, organizationId), pipe)
     }
-    // Some at a time: they share commits.
-    for (let begin = 0; begin < plan.claim.length; begin += claimsAtOnce) {
+    // Some at a time: they share commits. Not for long: others may have come that are to have a part, and commands too.
+    const untilMs = performance.now() + this.#paceMs
+    for (let begin = 0; begin < plan.claim.length && performance.now() < untilMs; begin += claimsAtOnce) {
       const some = plan.claim.slice(begin, begin + claimsAtOnce)
       await Promise.all(some.map(({ pipe, limit }) => this.#places.attempt(() => this.#claim(pipe, limit), pipe)))
     }
+  }
+
+  #setPace(rows: number, runners: number): void {
+    const everyMs = this.#times.lookEveryMs
+    this.#paceMs = nextLookMs({ rows, runners, everyMs, random: Math.random() })
+    this.#looksOften = this.#paceMs === everyMs
+    // Ticks are not on time to the millisecond.
+    this.#nextLookMs = performance.now() + this.#paceMs - everyMs / 2
   }
 
   /** Looks at a pipe or a service that was changed since. */

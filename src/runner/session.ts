@@ -96,6 +96,7 @@ export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore
     listPositions: () => guarded(() => store.listPositions()),
     listDeliveries: () => guarded(() => store.listDeliveries()),
     setPositions: (positions) => guarded(() => store.setPositions(positions)),
+    claim: (partitions) => guarded(() => store.claim(partitions)),
     begin: (delivery) => guarded(() => store.begin(delivery)),
     refuse: (deliveryId, badRows) => guarded(() => store.refuse(deliveryId, badRows)),
     finish: (change) => guarded(() => store.finish(change)),

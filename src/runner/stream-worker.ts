@@ -89,7 +89,8 @@ async function readOn(
       // What was read is well when it is durable: until then nobody knows whether the engine takes it.
       if (group.isEmpty) session.well()
       const due = `Reading ${countOf(read.size, 'partition')}; the next insert is due within ${timeOf(group.dueInMs())}`
-      status.doing(group.isEmpty ? 'Waiting for records' : due)
+      const note = reader.note?.()
+      status.doing(`${group.isEmpty ? 'Waiting for records' : due}${note === undefined ? '' : `; ${note}`}`)
     }
     status.lag(reader.lag())
   }

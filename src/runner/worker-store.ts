@@ -14,13 +14,18 @@ export async function held(written: Promise<boolean>): Promise<void> {
 /** Rejects with a Problem when the database is away: then nobody knows whether a write was made, and it may be sent again. */
 export function makeWorkerStore({ reader, write }: RunnerDatabase, place: WorkerPlace): WorkerStore {
   const { organizationId, pipeId } = place
+  const now = (): string => new Date().toISOString()
   return {
     listPositions: () => listPositions(reader, pipeId),
     listDeliveries: () => listDeliveries(reader, pipeId),
-    setPositions: (positions) => held(write('setPositions', { place, positions }, organizationId)),
+    setPositions: (positions) => held(write('setPositions', { place, positions, now: now() }, organizationId)),
+    claim: async (partitions) => {
+      const claims = await write('claimPositions', { place, partitions }, organizationId)
+      if (!claims) throw new PlaceLost()
+      return claims
+    },
     begin: (delivery) => held(write('beginDelivery', { place, delivery }, organizationId)),
     refuse: (deliveryId, badRows) => held(write('refuseRows', { place, deliveryId, badRows }, organizationId)),
-    finish: (change) =>
-      held(write('finishDeliveries', { place, ...change, now: new Date().toISOString() }, organizationId)),
+    finish: (change) => held(write('finishDeliveries', { place, ...change, now: now() }, organizationId)),
   }
 }

@@ -27,14 +27,19 @@ export class PlaceLost extends Error {
   }
 }
 
+/** `finished`: all of it is durable, and nothing is to be done. */
+export type Claim = 'mine' | 'others' | 'finished'
+
 /** What a worker keeps in the database. Everything that writes rejects with PlaceLost when another has its place. */
 export interface WorkerStore {
-  /** Of the whole pipe. */
+  /** Of the whole pipe, without partitions that are finished. */
   listPositions(): Promise<StoredPosition[]>
   /** Of the whole pipe, in the order in which they were made. */
   listDeliveries(): Promise<StoredDelivery[]>
   /** Positions that are known before anything was read, such as the end of a stream that is read from its end. */
   setPositions(positions: StoredPosition[]): Promise<void>
+  /** Takes the partitions that nobody has in the name of this worker, for good. Says of each of them, in their order, whose it is. */
+  claim(partitions: string[]): Promise<Claim[]>
   /** Before the first byte of it is sent. */
   begin(delivery: { id: string; number: number; ranges: DeliveryRange[] }): Promise<void>
   /** Before what is left of the delivery is sent. */

@@ -7,6 +7,7 @@
 // - What a foreign server or library says never leaves: it is judged, and told in our own words (`ProbeFailure`).
 import type { Readable } from 'node:stream'
 import type { Egress } from '../lib/egress.ts'
+import type { ReversePrivateEndpoints } from '../lib/reverse-private-endpoints.ts'
 
 /** What a probe does, in this order. `tls` and `authenticate` are left out where a source has none. */
 export const probeSteps = ['connect', 'tls', 'authenticate', 'describe', 'read', 'decode', 'fit'] as const
@@ -120,12 +121,16 @@ export interface Surroundings {
 export interface SourceContext {
   /** Sent to the cloud as external id with every role that is assumed: a role of one organization must not serve another. */
   organizationId: string
+  /** The pipe that reads; undefined where a source is only looked at. */
+  pipeId?: string
   /** PEM of authorities that the operator trusts beside those that everyone trusts. */
   caCertificates: string | undefined
   /** A source that does not speak TLS may be used without: passwords and data cross the network in the clear. */
   allowPlaintext: boolean
   /** Where services of the cloud are, in place of their public addresses: `http://host:port`. */
   awsEndpoints: { kinesis?: string; s3?: string; sts?: string }
+  /** Ways to sources in other networks, of all organizations. None unless given. */
+  reversePrivateEndpoints?: ReversePrivateEndpoints
 }
 
 export interface ProbeOptions extends Surroundings {
@@ -139,6 +144,9 @@ export interface Source {
   /** Everything up to `decode`; whether it fits the destination is judged by whoever calls. Rejects with a ProbeFailure. */
   probe(options: ProbeOptions): Promise<ProbeResult>
 }
+
+/** Of a partition that is an object, or a message, of its own: all of it is durable. It is remembered for some days. */
+export const finishedPosition = 'finished'
 
 /** How far each partition has been read, by the name of the partition. What the text means is known to the source alone. */
 export type Positions = Record<string, string>
@@ -189,6 +197,21 @@ export interface Batch {
     modifiedAt?: Date | undefined
     open(signal: AbortSignal): Promise<Readable>
   }
+  /** Of a queue: a message that leads nowhere, to be kept where refused rows are kept. */
+  refused?: RefusedMessage
+  /**
+   * Of a queue: a position of another partition, to be stored once this batch and all before it in its read are claimed. A batch
+   * that has nothing else is not to be claimed.
+   */
+  cursor?: { partition: string; position: string }
+}
+
+export interface RefusedMessage {
+  /** Where it came from, for people. */
+  position: string
+  raw: Uint8Array
+  /** What is wrong with it, in our own words. */
+  reason: string
 }
 
 export interface ReadLimits {
@@ -212,6 +235,13 @@ export interface SourceReader {
   acknowledge(positions: Positions): Promise<void>
   /** How many records, or objects, are there and have not been given, as far as the last answers tell; undefined: nobody knows. */
   lag(): number | undefined
+  /** How it reads when that is not what the user asked for, or what it has put off, as the end of a sentence, such as `by polling, because …`. */
+  note?(): string | undefined
+  /**
+   * Of a queue: others may have at once what was received and is not finished. For whoever stops: after a failure messages would
+   * come again at once, and some queues put away what was received too often. Never rejects, and takes about a second at most.
+   */
+  giveBack?(): Promise<void>
   close(): Promise<void>
 }
 
@@ -233,9 +263,13 @@ export interface ReadableSource extends Source {
 
 /** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */
 export class NotConnected extends Error {
-  constructor() {
+  /** What cannot be reached, in our own words, where that is not the source itself but something beside it. */
+  readonly place?: string
+
+  constructor(place?: string) {
     super('the source is not connected')
     this.name = 'NotConnected'
+    if (place !== undefined) this.place = place
   }
 }
 

@@ -4,24 +4,26 @@ import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Dialect } from '../../src/database/sql.ts'
 import { operations } from '../../src/operations.ts'
+import { drillSeed, drillSize } from '../drill.ts'
 import { fuzz, randomNumbers } from '../fuzz.ts'
 import { basic, openTestApp, type TestApp } from '../harness.ts'
 import { freshAddress, makeIds, pathOf } from '../world.ts'
 
-const requests: Record<Dialect, number> = { sqlite: 70_000, postgres: 30_000 }
-const damagedRequests = 20_000
+const size = drillSize(100_000)
+const requests: Record<Dialect, number> = { sqlite: 0.7 * size, postgres: 0.3 * size }
+const damagedRequests = 0.2 * size
 const connectionsAtOnce = 16
-const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const seed = drillSeed()
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`S2 made-up requests on ${dialect} (FUZZ_SEED=${seed})`, () => {
+  describe(`S2 made-up requests on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
     let app: TestApp
     before(async () => {
       app = await openTestApp(dialect, { logLevel: 'silent' })
     })
     after(() => app?.close())
 
-    it(`S2 answers ${requests[dialect]} of them as it must`, { timeout: 600_000 }, async () => {
+    it(`S2 answers ${requests[dialect]} of them as it must`, { timeout: 6 * size + 60_000 }, async () => {
       const { byOperation, byStatus, slowestMs, hiccups } = await fuzz(app, requests[dialect], seed)
       console.log(
         `S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms, ${hiccups} slow only once`,
@@ -36,7 +38,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   })
 }
 
-describe(`S2 damaged bytes (FUZZ_SEED=${seed})`, () => {
+describe(`S2 damaged bytes (PENSTOCK_DRILL_SEED=${seed})`, () => {
   let app: TestApp
   before(async () => {
     // Each request names another address: the throttle of failed authentications would answer them all.

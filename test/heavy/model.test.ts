@@ -1,14 +1,15 @@
 // R9: three hundred sequences against each model, on both databases.
 import { after, before, describe, it } from 'node:test'
+import { drillSeed, drillSize } from '../drill.ts'
 import { openTestApp, type TestApp } from '../harness.ts'
 import { runLifecycleModel } from '../lifecycle-model.ts'
 import { runPipeModel } from '../model.ts'
 
-const runs = 300
-const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const runs = drillSize(300)
+const seed = drillSeed()
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`R9 models on ${dialect} (MODEL_SEED=${seed})`, () => {
+  describe(`R9 models on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
     let app: TestApp
     before(async () => {
       app = await openTestApp(dialect, { logLevel: 'silent' })

@@ -11,7 +11,7 @@ flock 9
 
 install_packages() {
   missing=
-  for package in kcat postgresql clickhouse-server openjdk-17-jre-headless maven python3-venv; do
+  for package in kcat postgresql clickhouse-server openjdk-17-jre-headless maven python3-venv nginx strace e2fsprogs systemd; do
     dpkg-query --show --showformat='${db:Status-Status}' "$package" 2> /dev/null | grep -qx installed || missing="$missing $package"
   done
   [ -n "$missing" ] || return 0
@@ -26,7 +26,7 @@ install_packages() {
     mkdir -p /etc/postgresql-common
     echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf
   fi
-  # Nor is ClickHouse's: nothing starts while packages are installed, and that server not with the machine either.
+  # Nor are ClickHouse's and nginx's: nothing starts while packages are installed, and those servers not with the machine either.
   policy=/usr/sbin/policy-rc.d
   if [ ! -e "$policy" ]; then
     trap 'rm -f "$policy"' EXIT
@@ -39,7 +39,9 @@ install_packages() {
     tail -n 20 "$cache/apt.log" >&2
     exit 1
   }
-  case "$missing" in *clickhouse-server*) update-rc.d clickhouse-server disable ;; esac
+  for server in clickhouse-server nginx; do
+    case "$missing" in *$server*) update-rc.d "$server" disable ;; esac
+  done
 }
 
 # once <name> <file that pins it>: runs install_<name> in an empty folder, unless that was done before.

@@ -1,12 +1,16 @@
-// Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded.
+// Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded, and an object
+// with BROKEN in it cannot be read from there on.
 import { Readable } from 'node:stream'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/runner/encoding/encoder.ts'
 import type { Rows } from '../../src/runner/rows.ts'
 import type { Encoders } from '../../src/runner/session.ts'
+import { ProbeFailure } from '../../src/sources/source.ts'
 
 interface Line {
   partition: string
   text: string
+  /** Where it stands in its object. */
+  atByte?: number
 }
 
 const shape: Rows['shape'] = {
@@ -34,7 +38,7 @@ export function lineRows(lines: Line[], { isDivisible = true } = {}): Rows {
     },
     keep: (index) => ({
       partition: lines[index]!.partition,
-      position: `line ${index}`,
+      position: lines[index]!.atByte === undefined ? `line ${index}` : `byte ${lines[index]!.atByte}`,
       raw: Buffer.from(lines[index]!.text),
       meta: '',
     }),
@@ -93,8 +97,17 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
     join: (parts) => (isDivisible ? join(parts) : undefined),
   })
   const cut = (text: string, begin: number, end: number, partition: string): Rows => {
-    const lines = text.slice(begin, end).split('\n').slice(0, -1)
-    return remember(lines.map((line) => ({ partition, text: line })))
+    const piece = text.slice(begin, end)
+    assertWhole(piece)
+    const lines = piece.split('\n').slice(0, -1)
+    let atByte = begin
+    return remember(
+      lines.map((line) => {
+        const at = atByte
+        atByte += line.length + 1
+        return { partition, text: line, atByte: at }
+      }),
+    )
   }
   return { makeRecordEncoder, makeObjectEncoder }
 }
@@ -107,10 +120,19 @@ function wholeRows(object: ObjectToEncode, partition: string, signal: AbortSigna
     body: () =>
       Readable.from(
         (async function* () {
-          yield* await object.open(signal)
+          for await (const chunk of await object.open(signal)) {
+            assertWhole(Buffer.from(chunk as Uint8Array).toString())
+            yield chunk
+          }
         })(),
       ),
   }
+}
+
+function assertWhole(text: string): void {
+  if (!text.includes('BROKEN')) return
+  const reason = 'the object cannot be read: it is broken'
+  throw new ProbeFailure({ step: 'decode', code: 'undecodable', reason, remedy: 'take it away' })
 }
 
 type ObjectToEncode = Parameters<ObjectEncoder['piece']>[0]

@@ -1,7 +1,9 @@
 // What workers keep in the database, in memory: of several that believe to have a place, only the one with the newest epoch does.
+
 import type { StoredDelivery, StoredPosition } from '../../src/runner/delivery.ts'
 import { addFigures, noFigures } from '../../src/runner/figures.ts'
-import { type FigureChanges, PlaceLost, type WorkerStore } from '../../src/runner/worker.ts'
+import { type Claim, type FigureChanges, PlaceLost, type WorkerStore } from '../../src/runner/worker.ts'
+import { finishedPosition } from '../../src/sources/source.ts'
 
 export interface StorePlace {
   slot: number
@@ -10,6 +12,7 @@ export interface StorePlace {
 }
 
 export class MemoryStore {
+  /** Also of partitions that are finished. */
   readonly positions = new Map<string, StoredPosition>()
   /** The first that was stored of each partition. */
   readonly firstPositions = new Map<string, string>()
@@ -23,12 +26,17 @@ export class MemoryStore {
       if (this.#epochs.get(slot) !== epoch) throw new PlaceLost()
     }
     return {
-      listPositions: async () => structuredClone([...this.positions.values()]),
+      listPositions: async () =>
+        structuredClone([...this.positions.values()].filter((position) => !isFinished(position))),
       listDeliveries: async () =>
         structuredClone([...this.deliveries.values()].toSorted((one, other) => one.number - other.number)),
       setPositions: async (positions) => {
         check()
         this.#setPositions(positions)
+      },
+      claim: async (partitions) => {
+        check()
+        return partitions.map((partition) => this.#claim(partition, slot, slots))
       },
       begin: async ({ id, number, ranges }) => {
         check()
@@ -53,11 +61,32 @@ export class MemoryStore {
     }
   }
 
+  #claim(partition: string, slot: number, slots: number): Claim {
+    const known = this.positions.get(partition)
+    if (!known) {
+      this.positions.set(partition, { partition, position: '', slot })
+      return 'mine'
+    }
+    if (known.slot === undefined) throw new Error('claimed what is not to be claimed')
+    if (isFinished(known)) return 'finished'
+    // What a worker had that is not there any more is the first one's.
+    if (known.slot >= slots && slot === 0) known.slot = slot
+    return known.slot === slot ? 'mine' : 'others'
+  }
+
   #setPositions(positions: StoredPosition[]): void {
-    for (const position of positions) {
-      this.positions.set(position.partition, structuredClone(position))
+    for (const { slot: _, ...position } of positions) {
       const { partition } = position
+      const known = this.positions.get(partition)
+      // Who has claimed it keeps it, and what is finished stays so.
+      if (known && isFinished(known)) continue
+      const claimed = known?.slot === undefined ? {} : { slot: known.slot }
+      this.positions.set(partition, structuredClone({ ...position, ...claimed }))
       if (!this.firstPositions.has(partition)) this.firstPositions.set(partition, position.position)
     }
   }
+}
+
+function isFinished({ slot, position }: StoredPosition): boolean {
+  return slot !== undefined && position === finishedPosition
 }

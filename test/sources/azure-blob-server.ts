@@ -1,7 +1,7 @@
 // The blob service of Azure in this process, as far as a source reads from it: keys and signatures are checked, lists have
 // pages, and parts of blobs can be read. Written from the documentation of the service, and from nothing that the client does.
 import { createHmac, randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AzureServer } from './object-server.ts'
 
@@ -11,9 +11,9 @@ interface Blob {
   modifiedAt: Date
 }
 
-const account = 'penstocktest'
+export const account = 'penstocktest'
 
-class Refused extends Error {
+export class Refused extends Error {
   readonly status: number
   readonly code: string
 
@@ -24,19 +24,24 @@ class Refused extends Error {
   }
 }
 
-export async function startAzureBlobServer(): Promise<AzureServer> {
-  const accountKey = randomBytes(64)
-  const containers = new Map<string, Map<string, Blob>>()
-  const server = createServer((request, response) => {
+/** What is refused is said as Azure says it. */
+export function refusing(answer: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
+  return (request, response) => {
     try {
-      answer(request, response, containers, accountKey)
+      answer(request, response)
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       const { status, code } = error
       response.writeHead(status, { 'x-ms-error-code': code, 'content-type': 'application/xml' })
       response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>Azure says no.</Message></Error>`)
     }
-  })
+  }
+}
+
+export async function startAzureBlobServer(): Promise<AzureServer> {
+  const accountKey = randomBytes(64)
+  const containers = new Map<string, Map<string, Blob>>()
+  const server = createServer(refusing((request, response) => answer(request, response, containers, accountKey)))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/${account}`
   let changes = 0
@@ -101,11 +106,14 @@ function assertMay(request: IncomingMessage, url: URL, container: string, needed
     if (!of('sp').includes(needed)) throw new Refused(403, 'AuthorizationPermissionMismatch')
     return
   }
-  const { authorization } = request.headers
-  if (authorization === undefined) throw new Refused(409, 'PublicAccessNotPermitted')
-  if (authorization !== `SharedKey ${account}:${sign(signedText(request, url))}`) {
-    throw new Refused(403, 'AuthenticationFailed')
-  }
+  if (request.headers.authorization === undefined) throw new Refused(409, 'PublicAccessNotPermitted')
+  if (!isSignedWith(accountKey, request, url)) throw new Refused(403, 'AuthenticationFailed')
+}
+
+/** By the key of the account, as every service of Azure's storage wants it. */
+export function isSignedWith(accountKey: Buffer, request: IncomingMessage, url: URL): boolean {
+  const signature = createHmac('sha256', accountKey).update(signedText(request, url)).digest('base64')
+  return request.headers.authorization === `SharedKey ${account}:${signature}`
 }
 
 function signedText({ method, headers }: IncomingMessage, url: URL): string {

@@ -6,7 +6,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
 import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
 import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
-import { probe, probeFails, strictEgress } from './conformance.ts'
+import { loopbackEgress, probe, probeFails, strictEgress } from './conformance.ts'
 import { kinesisReaderConformance } from './kinesis-reader-conformance.ts'
 import { kinesisSelectionConformance } from './kinesis-selection-conformance.ts'
 import type { AccessKey, AssumableRole, KinesisServer, StreamRecord } from './kinesis-server.ts'
@@ -27,11 +27,14 @@ export function jsonRecords(count: number, first = 0): StreamRecord[] {
 }
 
 /** Runs the suite against what `start` starts. It is stopped at the end. */
-export function kinesisConformance(start: () => Promise<KinesisServer>, { hasReader = true } = {}): void {
+export function kinesisConformance(
+  start: () => Promise<KinesisServer>,
+  { hasReader = true, hasFanOut = false } = {},
+): void {
   describe('a Kinesis source', () => {
     const test = {} as KinesisUnderTest
     before(async () => {
-      Object.assign(test, underTest(await start()))
+      Object.assign(test, underTest(await start(), hasFanOut))
     })
     after(() => test.server.stop())
 
@@ -44,7 +47,7 @@ export function kinesisConformance(start: () => Promise<KinesisServer>, { hasRea
   })
 }
 
-function underTest(server: KinesisServer): KinesisUnderTest {
+function underTest(server: KinesisServer, hasFanOut: boolean): KinesisUnderTest {
   let streams = 0
   return {
     server,
@@ -61,6 +64,7 @@ function underTest(server: KinesisServer): KinesisUnderTest {
         iteratorType: 'TRIM_HORIZON',
         region: server.region,
         streamName: 'missing',
+        useEnhancedFanOut: hasFanOut,
         ...config,
       }
       return makeKinesisSource(
@@ -68,6 +72,7 @@ function underTest(server: KinesisServer): KinesisUnderTest {
         { accessKey: { accessKeyId: key.accessKeyId, secretKey: key.secretKey } },
         {
           organizationId: 'an-organization',
+          pipeId: 'a-pipe',
           caCertificates: server.ca,
           allowPlaintext: false,
           awsEndpoints: { kinesis: server.endpoint },
@@ -229,11 +234,12 @@ function failures(test: KinesisUnderTest): void {
   it('a format that needs a registry, which a Kinesis source does not have', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(1))
-    await probeFails(
-      test.source({ streamName, format: 'AvroConfluent' }),
-      { step: 'decode', code: 'not_set_up', field: 'format' },
-      { secrets: [test.server.credentials.secretKey] },
-    )
+    const source = test.source({ streamName, format: 'AvroConfluent' })
+    const failure = { step: 'decode', code: 'not_set_up', field: 'format' } as const
+    await probeFails(source, failure, { secrets: [test.server.credentials.secretKey] })
+    // A pipe says so at once, and not when the first record comes.
+    const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+    await assert.rejects(source.open({}, surroundings), { name: 'ProbeFailure', ...failure })
   })
 
   it('a time that has not come yet', async () => {

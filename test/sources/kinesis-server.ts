@@ -67,18 +67,20 @@ export interface KinesisServer extends StreamAdministration {
 export interface InProcessOptions {
   /** Speak TLS. */
   tls?: { ca: string; server: { cert: string; key: string } }
+  /** All that are good are put here; also those of the role, as they are given. */
+  keys?: CheckedKey[]
+  /** How long the keys of the role are good. */
+  roleLifetimeMs?: number
 }
 
-export async function startKinesis({ tls }: InProcessOptions = {}): Promise<KinesisServer> {
+export async function startKinesis(options: InProcessOptions = {}): Promise<KinesisServer> {
+  const { tls, keys = [], roleLifetimeMs = 3_600_000 } = options
   const region = 'eu-west-1'
   const credentials = { accessKeyId: 'AKIAREADER0000000000', secretKey: 'reader-secret/+0123456789' }
   const powerless = { accessKeyId: 'AKIAPOWERLESS0000000', secretKey: 'powerless-secret/+0123456' }
   const operator = { accessKeyId: 'AKIAOPERATOR00000000', secretKey: 'operator-secret/+01234567' }
   const role = { roleArn: 'arn:aws:iam::123456789012:role/penstock', operator, organizationId: 'org-of-the-role' }
-  const keys: CheckedKey[] = [
-    { ...credentials, mayRead: true },
-    { ...powerless, mayRead: false },
-  ]
+  keys.push({ ...credentials, mayRead: true }, { ...powerless, mayRead: false })
   const store = await startKinesalite()
   const door = await startSignatureCheck({
     service: 'kinesis',
@@ -87,7 +89,12 @@ export async function startKinesis({ tls }: InProcessOptions = {}): Promise<Kine
     keys,
     ...(tls ? { tls: tls.server } : {}),
   })
-  const sts = await startSts({ roleArn: role.roleArn, externalId: role.organizationId, keys })
+  const sts = await startSts({
+    roleArn: role.roleArn,
+    externalId: role.organizationId,
+    keys,
+    lifetimeMs: roleLifetimeMs,
+  })
   const operatorKeys = [{ ...operator, mayRead: true }]
   const stsDoor = await startSignatureCheck({ service: 'sts', region, target: sts.url, keys: operatorKeys })
   const administration = administer(store.url, region, credentials)

@@ -46,7 +46,8 @@ export interface AzureServer {
   stop(): Promise<void>
 }
 
-const key = (name: string, limits: Partial<CheckedKey> = {}): CheckedKey => ({
+/** The same each time: what is stored and what is queued belong to the same people. */
+export const keyOf = (name: string, limits: Partial<CheckedKey> = {}): CheckedKey => ({
   accessKeyId: `AKIA${name.toUpperCase().padEnd(16, 'X')}`,
   secretKey: `secret-of-${name}/+${name.length}`,
   mayRead: true,
@@ -69,11 +70,11 @@ export async function startObjectServer({
   const { port } = store.server.address() as AddressInfo
   const target = `http://127.0.0.1:${port}`
   const region = 'eu-central-1'
-  const accessKey = key('owner')
-  const powerless = key('powerless', { mayRead: false })
-  const onlyLists = key('lister', { denies: ['s3:GetObject'] })
-  const onlyReads = key('reader', { denies: ['s3:ListBucket'] })
-  const temporary = { ...key('temporary'), sessionToken: 'token-of-the-session' }
+  const accessKey = keyOf('owner')
+  const powerless = keyOf('powerless', { mayRead: false })
+  const onlyLists = keyOf('lister', { denies: ['s3:GetObject'] })
+  const onlyReads = keyOf('reader', { denies: ['s3:ListBucket'] })
+  const temporary = { ...keyOf('temporary'), sessionToken: 'token-of-the-session' }
   const buckets = new Map<string, BucketOptions>()
   const isPublic = (_method: string, path: string): boolean => {
     const [, bucket, inBucket] = /^\/([^/?]+)(?:\/([^?]*))?/.exec(path) ?? []

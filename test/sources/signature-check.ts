@@ -118,6 +118,11 @@ function timeOf({ time }: SignatureClaim): number {
 /** The action of IAM that the request needs. Of S3, paths have the bucket first. */
 function actionOf(service: CheckedService, { method, target, headers, body }: SignedRequest): string {
   if (service === 'kinesis') return `kinesis:${String(headers['x-amz-target']).split('.')[1]}`
+  // Several messages at once need the same as one.
+  if (service === 'sqs')
+    return `sqs:${String(headers['x-amz-target'])
+      .split('.')[1]
+      ?.replace(/Batch$/, '')}`
   if (service === 'sts') return `sts:${new URLSearchParams(Buffer.from(body).toString()).get('Action')}`
   const key = target.split('?')[0]!.split('/').slice(2).join('/')
   const isRead = method === 'GET' || method === 'HEAD'

@@ -1,7 +1,7 @@
 // What AWS answers to requests that it does not serve. Each service has its own names for the same thing.
 import { randomUUID } from 'node:crypto'
 
-export type CheckedService = 's3' | 'kinesis' | 'sts'
+export type CheckedService = 's3' | 'kinesis' | 'sts' | 'sqs'
 
 export type Refusal =
   | 'unsigned'
@@ -38,6 +38,16 @@ const words: Record<CheckedService, Record<Refusal, Words>> = {
     'other region': [400, 'InvalidSignatureException', 'Credential should be scoped to a valid region.'],
     denied: [400, 'AccessDeniedException', 'User is not authorized to perform this action'],
   },
+  sqs: {
+    unsigned: [403, 'MissingAuthenticationTokenException', 'Request is missing Authentication Token'],
+    'unknown key': [403, 'InvalidClientTokenId', invalidToken],
+    token: [403, 'InvalidClientTokenId', invalidToken],
+    expired: [403, 'ExpiredToken', expiredToken],
+    signature: [403, 'SignatureDoesNotMatch', mismatch],
+    skewed: [403, 'SignatureDoesNotMatch', stale],
+    'other region': [403, 'SignatureDoesNotMatch', 'Credential should be scoped to a valid region.'],
+    denied: [403, 'AccessDenied', 'User is not authorized to perform this action'],
+  },
   sts: {
     unsigned: [403, 'MissingAuthenticationToken', 'Request is missing Authentication Token'],
     'unknown key': [403, 'InvalidClientTokenId', invalidToken],
@@ -68,8 +78,9 @@ export function answerOf(service: CheckedService, refusal: Refusal, region: stri
 
 /** An error in the form of the service. `more` is XML. */
 export function errorAnswer(service: CheckedService, status: number, code: string, message: string, more = ''): Answer {
-  if (service === 'kinesis') {
-    return { status, contentType: 'application/x-amz-json-1.1', body: JSON.stringify({ __type: code, message }) }
+  if (service === 'kinesis' || service === 'sqs') {
+    const contentType = `application/x-amz-json-${service === 'sqs' ? '1.0' : '1.1'}`
+    return { status, contentType, body: JSON.stringify({ __type: code, message }) }
   }
   const id = `<RequestId>${randomUUID()}</RequestId>`
   const error = `<Code>${code}</Code><Message>${message}</Message>${more}`

@@ -145,6 +145,7 @@ test('object storage has the fields of its type, its format and its way of loadi
     compression: 'auto',
     isContinuous: false,
     queueUrl: 'https://queue.example',
+    skipInitialLoad: false,
   }
   const sent = (changed: Partial<PipeDraft['objectStorage']>) =>
     createBody({ ...kafkaDraft, kind: 'objectStorage', objectStorage: { ...objectStorage, ...changed } }).source
@@ -172,6 +173,25 @@ test('object storage has the fields of its type, its format and its way of loadi
     },
   })
   assert.equal(sent({ authentication: 'none' }).objectStorage!.authentication, undefined)
+})
+
+test('a queue goes along where there can be one, and what is there is loaded first unless told', () => {
+  const queueOf = (changed: Partial<PipeDraft['objectStorage']>) => {
+    const queued = { isContinuous: true, queueUrl: 'https://queue.example', ...changed }
+    const objectStorage = { ...emptyDraft.objectStorage, ...queued }
+    const { queueUrl, skipInitialLoad } = createBody({ ...kafkaDraft, kind: 'objectStorage', objectStorage }).source
+      .objectStorage!
+    return { queueUrl, skipInitialLoad }
+  }
+  const none = { queueUrl: undefined, skipInitialLoad: undefined }
+  const queueUrl = 'https://queue.example'
+  assert.deepEqual(queueOf({}), { queueUrl, skipInitialLoad: undefined })
+  assert.deepEqual(queueOf({ skipInitialLoad: true }), { queueUrl, skipInitialLoad: true })
+  assert.deepEqual(queueOf({ skipInitialLoad: true, type: 'azureblobstorage' }), { queueUrl, skipInitialLoad: true })
+  assert.deepEqual(queueOf({ skipInitialLoad: true, queueUrl: '' }), none)
+  assert.deepEqual(queueOf({ skipInitialLoad: true, isContinuous: false }), none)
+  assert.deepEqual(queueOf({ skipInitialLoad: true, type: 'gcs' }), none)
+  assert.deepEqual(queueOf({ skipInitialLoad: true, type: 'dospaces' }), none)
 })
 
 test('a postgres pipe has table mappings instead of a table', () => {

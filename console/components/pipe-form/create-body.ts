@@ -164,9 +164,23 @@ function objectStorageOf(draft: ObjectStorageDraft): ObjectStorageSourceCreate {
       delimiter: format.startsWith('CSV') ? draft.delimiter : undefined,
       compression: compression === 'auto' ? undefined : compression,
       isContinuous: isContinuous || undefined,
-      queueUrl: isContinuous ? draft.queueUrl : undefined,
+      ...queueOf(draft),
     }),
   }
+}
+
+/** Stores of other types have no queue that a pipe could follow. */
+export function mayHaveQueue({ type, isContinuous }: ObjectStorageDraft): boolean {
+  return isContinuous && (type === 's3' || type === 'azureblobstorage')
+}
+
+export function hasQueue(draft: ObjectStorageDraft): boolean {
+  return mayHaveQueue(draft) && draft.queueUrl !== ''
+}
+
+function queueOf(draft: ObjectStorageDraft): Pick<ObjectStorageSourceCreate, 'queueUrl' | 'skipInitialLoad'> {
+  if (!hasQueue(draft)) return {}
+  return { queueUrl: draft.queueUrl, ...(draft.skipInitialLoad ? { skipInitialLoad: true } : {}) }
 }
 
 function cloudCredentialsOf(draft: { authentication: string; iamRole: string; accessKey: AccessKeyDraft }) {

@@ -55,6 +55,7 @@ export type ObjectStorageDraft = Pick<ObjectStorageSourceCreate, 'type' | 'forma
   compression: NonNullable<ObjectStorageSourceCreate['compression']>
   isContinuous: boolean
   queueUrl: string
+  skipInitialLoad: boolean
 }
 
 export type PostgresSettings = NonNullable<PostgresSourceCreate['settings']>
@@ -151,6 +152,7 @@ export const emptyDraft: PipeDraft = {
     compression: 'auto',
     isContinuous: false,
     queueUrl: '',
+    skipInitialLoad: false,
   },
   postgres: {
     host: '',

@@ -6,7 +6,8 @@ import type { KinesisDraft } from './create-draft.ts'
 import { ChoiceField, MomentField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
 import { errorOf } from './form-error.ts'
 
-const { JSONEachRow, Avro, AvroConfluent } = choiceTexts.format
+// A Kinesis source has no schema registry, which Confluent's Avro would need.
+const { JSONEachRow, Avro } = choiceTexts.format
 const { IAM_ROLE, IAM_USER } = choiceTexts.kafkaAuthentication
 const path = ['source', 'kinesis']
 
@@ -51,7 +52,7 @@ export function KinesisSourceCreate({ value, onChange, error }: PartProps<Kinesi
             value={value.format}
             onChange={(format) => onChange({ format })}
             error={errorAt('format')}
-            choices={{ JSONEachRow, Avro, AvroConfluent }}
+            choices={{ JSONEachRow, Avro }}
           />
           <ChoiceField
             field={kinesisFields.iteratorType}

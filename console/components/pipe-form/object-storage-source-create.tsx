@@ -2,6 +2,7 @@ import { SimpleGrid } from '@mantine/core'
 import { choiceTexts, objectStorageFields, secretFields } from '../pipe-fields.ts'
 import { Section } from '../section.tsx'
 import { CloudCredentials } from './cloud-credentials.tsx'
+import { hasQueue, mayHaveQueue } from './create-body.ts'
 import type { ObjectStorageDraft } from './create-draft.ts'
 import { ChoiceField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
 import { errorOf } from './form-error.ts'
@@ -19,8 +20,14 @@ const exampleUrls: Record<ObjectStorageDraft['type'], string> = {
   azureblobstorage: '',
 }
 
-export function ObjectStorageSourceCreate({ value, onChange, error }: PartProps<ObjectStorageDraft>) {
+export function ObjectStorageSourceCreate({ value, onChange: change, error }: PartProps<ObjectStorageDraft>) {
   const errorAt = (name: string) => errorOf(error, ...path, name)
+  // Nobody reads a queue without credentials.
+  const onChange: typeof change = (changed) => {
+    const next = { ...value, ...changed }
+    const isLeftOpen = next.authentication === 'none' && hasQueue(next)
+    change(isLeftOpen ? { ...changed, authentication: 'IAM_ROLE' } : changed)
+  }
   const isAzure = value.type === 'azureblobstorage'
   return (
     <>
@@ -79,7 +86,7 @@ export function ObjectStorageSourceCreate({ value, onChange, error }: PartProps<
               value={value.authentication}
               onChange={(authentication) => onChange({ authentication })}
               error={errorAt('authentication')}
-              choices={{ IAM_ROLE, IAM_USER, none: 'None (public objects)' }}
+              choices={{ IAM_ROLE, IAM_USER, ...(hasQueue(value) ? {} : { none: 'None (public objects)' }) }}
             />
             <CloudCredentials value={value} onChange={onChange} error={error} path={path} />
           </>
@@ -111,10 +118,8 @@ export function ObjectStorageSourceCreate({ value, onChange, error }: PartProps<
           onChange={(isContinuous) => onChange({ isContinuous })}
           error={errorAt('isContinuous')}
         />
-        <More
-          label="More about the source"
-          hasError={errorAt('compression') !== undefined || errorAt('queueUrl') !== undefined}
-        >
+        {mayHaveQueue(value) && <Queue value={value} onChange={onChange} error={error} />}
+        <More label="More about the source" hasError={errorAt('compression') !== undefined}>
           <ChoiceField
             field={objectStorageFields.compression}
             value={value.compression}
@@ -122,17 +127,44 @@ export function ObjectStorageSourceCreate({ value, onChange, error }: PartProps<
             error={errorAt('compression')}
             choices={choiceTexts.compression}
           />
-          {value.isContinuous && (
-            <TextField
-              field={{ ...objectStorageFields.queueUrl, about: 'A notification queue that tells of new objects.' }}
-              value={value.queueUrl}
-              onChange={(queueUrl) => onChange({ queueUrl })}
-              error={errorAt('queueUrl')}
-              placeholder="https://sqs.eu-west-1.amazonaws.com/123456789012/orders"
-            />
-          )}
         </More>
       </Section>
+    </>
+  )
+}
+
+const queues = {
+  s3: {
+    about:
+      'An SQS queue for this pipe alone, which the bucket tells of new objects. Left empty: the bucket is listed again and again.',
+    placeholder: 'https://sqs.eu-west-1.amazonaws.com/123456789012/orders',
+  },
+  azureblobstorage: {
+    about:
+      'A storage queue for this pipe alone, which Event Grid tells of new blobs. Left empty: the container is listed again and again.',
+    placeholder: 'https://northwind.queue.core.windows.net/orders',
+  },
+}
+
+function Queue({ value, onChange, error }: PartProps<ObjectStorageDraft>) {
+  const { about, placeholder } = queues[value.type === 'azureblobstorage' ? value.type : 's3']
+  return (
+    <>
+      <TextField
+        field={{ ...objectStorageFields.queueUrl, about }}
+        value={value.queueUrl}
+        onChange={(queueUrl) => onChange({ queueUrl })}
+        error={errorOf(error, ...path, 'queueUrl')}
+        placeholder={placeholder}
+      />
+      {value.queueUrl !== '' && (
+        <SwitchField
+          field={objectStorageFields.skipInitialLoad}
+          value={!value.skipInitialLoad}
+          onChange={(isLoadedFirst) => onChange({ skipInitialLoad: !isLoadedFirst })}
+          error={errorOf(error, ...path, 'skipInitialLoad')}
+        />
+      )}
     </>
   )
 }

@@ -2,13 +2,17 @@
 // its secrets as they were sealed; they go with the row.
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
+import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { StoredPipe } from '../../pipes/pipe.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import { tellable } from '../texts.ts'
 import { hasLiveWorkers } from '../workers/store.ts'
 
 /** Where it is, and what of it Penstock has made. */
-export interface LeftAtSource {
+export type LeftAtSource = LeftAtPostgres | LeftAtKinesis
+
+export interface LeftAtPostgres {
+  kind: 'postgres'
   host: string
   port: number
   database: string
@@ -16,10 +20,17 @@ export interface LeftAtSource {
   hasPublication: boolean
 }
 
-export interface Leftover {
+/** A consumer of enhanced fan-out. */
+export interface LeftAtKinesis extends Pick<KinesisSource, 'region' | 'streamName' | 'authentication' | 'iamRole'> {
+  kind: 'kinesis'
+}
+
+export type Leftover = LeftoverOf<LeftAtPostgres> | LeftoverOf<LeftAtKinesis>
+
+export interface LeftoverOf<Source extends LeftAtSource> {
   pipeId: string
   organizationId: string
-  source: LeftAtSource
+  source: Source
   sealedSecrets: string | null
   since: string
   nextTryAt: string
@@ -79,14 +90,29 @@ export async function keepLeftovers(sql: Sql, pipe: StoredPipe, now: string): Pr
   await sql.run(keepStatement, { pipeId, organizationId, source: JSON.stringify(source), since: now, nextTryAt })
 }
 
-/** Slots of a load go with their connections; what the user has named is theirs. */
 function leftBy({ kind, source }: StoredPipe): LeftAtSource | undefined {
-  if (kind !== 'postgres') return undefined
-  const { host, port, database, settings } = source as PostgresSource
+  if (kind === 'postgres') return leftByPostgres(source as PostgresSource)
+  return kind === 'kinesis' ? leftByKinesis(source as KinesisSource) : undefined
+}
+
+/** Slots of a load go with their connections; what the user has named is theirs. */
+function leftByPostgres({ host, port, database, settings }: PostgresSource): LeftAtPostgres | undefined {
   if (settings.replicationMode === 'snapshot') return undefined
   const hasSlot = settings.replicationSlotName === undefined
   const hasPublication = settings.publicationName === undefined
-  return hasSlot || hasPublication ? { host, port, database, hasSlot, hasPublication } : undefined
+  if (!hasSlot && !hasPublication) return undefined
+  return { kind: 'postgres', host, port, database, hasSlot, hasPublication }
+}
+
+function leftByKinesis(source: KinesisSource): LeftAtKinesis | undefined {
+  const { region, streamName, authentication, iamRole, useEnhancedFanOut } = source
+  if (!useEnhancedFanOut) return undefined
+  return { kind: 'kinesis', region, streamName, authentication, ...(iamRole === undefined ? {} : { iamRole }) }
+}
+
+/** Those of PostgreSQL were kept without their kind when there was no other. */
+function parseSource(text: string): LeftAtSource {
+  return { kind: 'postgres', ...JSON.parse(text) }
 }
 
 export async function hasLeftovers(sql: Sql): Promise<boolean> {
@@ -95,15 +121,12 @@ export async function hasLeftovers(sql: Sql): Promise<boolean> {
 
 /** Of all organizations, those that have waited longest first. */
 export async function listDueLeftovers(sql: Sql, due: { now: string; limit: number }): Promise<Leftover[]> {
-  return (await sql.all(listDueStatement, due)).map((row) => ({
-    pipeId: row.pipe_id,
-    organizationId: row.organization_id,
-    source: JSON.parse(row.source) as LeftAtSource,
-    sealedSecrets: row.secrets,
-    since: row.since,
-    nextTryAt: row.next_try_at,
-    tries: row.tries,
-  }))
+  return (await sql.all(listDueStatement, due)).map((row) => {
+    const source = parseSource(row.source)
+    const { pipe_id: pipeId, organization_id: organizationId, secrets: sealedSecrets } = row
+    const { since, next_try_at: nextTryAt, tries } = row
+    return { pipeId, organizationId, source, sealedSecrets, since, nextTryAt, tries } as Leftover
+  })
 }
 
 /** The writes below say whether they were made: false when another has it, or it is gone. `nextTryAt` is what was seen of it. */

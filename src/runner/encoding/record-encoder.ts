@@ -4,6 +4,7 @@ import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import { confluentAvro } from '../../sources/formats/avro-rows.ts'
 import { confluentProtobuf } from '../../sources/formats/protobuf-rows.ts'
 import { makeSchemaRegistry, type SchemaRegistry } from '../../sources/formats/schema-registry.ts'
+import { egressOf } from '../../sources/kafka/kafka-routes.ts'
 import { avroRecords, confluentRecords } from './decoded-records.ts'
 import type { EncoderParts, RecordEncoder } from './encoder.ts'
 import { fillColumns } from './field-plan.ts'
@@ -41,11 +42,13 @@ function formatOf(parts: EncoderParts, signal: AbortSignal): RecordFormat {
 }
 
 function registryOf(
-  { source, secrets, context, egress }: EncoderParts,
+  { source, secrets, organizationId, context, egress: ordinary }: EncoderParts,
   signal: AbortSignal,
 ): SchemaRegistry | undefined {
-  const { schemaRegistry } = source as Pick<KafkaSource, 'schemaRegistry'>
+  const config = source as Pick<KafkaSource, 'schemaRegistry' | 'reversePrivateEndpointIds'>
+  const { schemaRegistry } = config
   if (!schemaRegistry) return undefined
+  const egress = egressOf(config, { ...context, organizationId }, ordinary)
   const { url, caCertificate, authentication } = schemaRegistry
   const credentials = authentication && secrets.schemaRegistry
   return makeSchemaRegistry({ url, caCertificate, credentials }, { ...context, egress, signal })

@@ -6,6 +6,7 @@ import { openTestApp, type TestApp } from '../../../test/harness.ts'
 import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../../test/pipes.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { replicationName } from './names.ts'
+import { remedyFor } from './source-care.ts'
 
 describe('the source of a postgres pipe that does not run', () => {
   let source: EmbeddedPostgres
@@ -56,5 +57,15 @@ describe('the source of a postgres pipe that does not run', () => {
     const told = app.logged.filter((line) => line.includes('what a deleted pipe had left at its source was removed'))
     assert.equal(told.length, 1)
     assert.ok(!app.logged.some((line) => line.includes(source.superuser.password)))
+  })
+
+  it('is told what to run by hand, and where', () => {
+    const place = { host: 'db.northwind.example', port: 5432, database: 'shop' }
+    const source = { kind: 'postgres' as const, ...place, hasSlot: false, hasPublication: true }
+    const pipeId = '0b51a1a5-1c1e-4a4e-8f7e-000000000001'
+    const leftover = { pipeId, organizationId: 'o', sealedSecrets: null, source, since: '', nextTryAt: '', tries: 1 }
+    const remedy = remedyFor(leftover)
+    assert.match(remedy, /^run in the database "shop" at db\.northwind\.example:5432: DROP PUBLICATION/)
+    assert.ok(remedy.includes(replicationName(pipeId)))
   })
 })

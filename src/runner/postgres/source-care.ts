@@ -3,7 +3,7 @@ import type { Egress } from '../../lib/egress.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Vault, VaultError } from '../../lib/vault.ts'
 import { openSecrets } from '../../pipes/store.ts'
-import type { Leftover } from '../../progress/leftovers/store.ts'
+import type { LeftAtPostgres, LeftoverOf } from '../../progress/leftovers/store.ts'
 import type { IdleSlot } from '../../progress/retained/store.ts'
 import {
   findRetained,
@@ -27,7 +27,7 @@ export interface CareParts {
 /** Gives why it was in vain; undefined when nothing is left. */
 export async function removeLeftover(
   parts: CareParts,
-  leftover: Leftover,
+  leftover: LeftoverOf<LeftAtPostgres>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { host, port, database } = leftover.source
@@ -42,8 +42,9 @@ export async function removeLeftover(
   }
 }
 
-export function statementsFor(leftover: Leftover): string {
-  return removalStatements(ownThings(leftover))
+export function remedyFor(leftover: LeftoverOf<LeftAtPostgres>): string {
+  const { host, port, database } = leftover.source
+  return `run in the database ${JSON.stringify(database)} at ${host}:${port}: ${removalStatements(ownThings(leftover))}`
 }
 
 /** Undefined when the source does not tell. */
@@ -66,14 +67,18 @@ export async function askRetained(
   }
 }
 
-function ownThings({ pipeId, source: { hasSlot, hasPublication } }: Leftover): OwnThings {
+function ownThings({ pipeId, source: { hasSlot, hasPublication } }: LeftoverOf<LeftAtPostgres>): OwnThings {
   const name = replicationName(pipeId)
   return { ...(hasSlot ? { slot: name } : {}), ...(hasPublication ? { publication: name } : {}) }
 }
 
 function visitedBy(
   { vault, context }: CareParts,
-  { pipeId, organizationId, sealedSecrets }: Pick<Leftover, 'pipeId' | 'organizationId' | 'sealedSecrets'>,
+  {
+    pipeId,
+    organizationId,
+    sealedSecrets,
+  }: Pick<LeftoverOf<LeftAtPostgres>, 'pipeId' | 'organizationId' | 'sealedSecrets'>,
   place: Visited['place'],
 ): Visited {
   const secrets = openSecrets(vault, { id: pipeId, organizationId, sealedSecrets })

@@ -1,12 +1,11 @@
 // The answers of AWS, and of what speaks like it, before a client reads them. Whoever answers decides how long an answer is, and
 // how much work it makes; this process serves everybody. Only objects pass as they come.
-import type { Readable } from 'node:stream'
 
-/** `records` are those of Kinesis: at most 10 MB, in base64. */
-export type AnswerKind = 'object' | 'xml' | 'json' | 'records'
+/** `records` are those of Kinesis: at most 10 MB, in base64. `messages` are ten of SQS: each a text of at most 1 MiB, in JSON. */
+export type AnswerKind = 'object' | 'xml' | 'json' | 'records' | 'messages'
 
 /** 1,000 keys of 1,024 bytes fit, also when each byte is encoded. */
-const maxBytes = { xml: 4_000_000, json: 4_000_000, records: 16_000_000 }
+const maxBytes = { xml: 4_000_000, json: 4_000_000, records: 16_000_000, messages: 24_000_000 }
 /** Of tags and entities together. The largest page of a list has a third of it. */
 const maxMarks = 100_000
 /** Without a tag in it. No key, token or message is as long. */
@@ -14,12 +13,12 @@ const maxTextBytes = 64 * 1024
 
 /** Undefined when it is nothing that a service would say. Rejects with what breaks the body off. */
 export async function collectAnswer(
-  body: Readable,
+  body: AsyncIterable<Uint8Array>,
   kind: Exclude<AnswerKind, 'object'>,
 ): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
+  for await (const piece of body) {
     sizeBytes += piece.length
     if (sizeBytes > maxBytes[kind]) return undefined
     pieces.push(piece)

@@ -104,7 +104,7 @@ const tellIdentity: Tell = ({ name, status }, attempt) => {
 
 /** Keys that encrypt what is stored. */
 const tellKey: Tell = ({ name }, { thing, fields }) => {
-  if (name === 'KMSAccessDeniedException') {
+  if (errorNames.keyDenied.includes(name)) {
     const reason = `the credentials do not allow kms:Decrypt with the key that encrypts ${thing}`
     return { code: 'permission_missing', reason, remedy: 'allow kms:Decrypt on that key', field: fields.credentials }
   }

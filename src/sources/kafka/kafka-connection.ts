@@ -12,6 +12,7 @@ import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } f
 import { type BrokerPlace, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
+import { egressOf } from './kafka-routes.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
 
 /** All that it takes to reach the brokers of a source, and what was found out about them. */
@@ -52,7 +53,7 @@ export function makeAccess(
     config,
     secrets,
     context,
-    egress: surroundings.egress,
+    egress: egressOf(config, context, surroundings.egress),
     signal: AbortSignal.any([surroundings.signal, controller.signal]),
     tls: tlsOptions(config, secrets, context),
     hasTls: undefined,

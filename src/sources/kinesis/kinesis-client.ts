@@ -1,7 +1,6 @@
 // What is asked of Kinesis: shards, where to begin in one, and the records from there. Whatever goes wrong is a ProbeFailure,
 // except what whoever reads can help: an iterator that has expired, and being asked to slow down.
 import {
-  GetRecordsCommand,
   GetShardIteratorCommand,
   type GetShardIteratorCommandInput,
   KinesisClient,
@@ -12,9 +11,12 @@ import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { awsCredentials } from '../aws/aws.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
-import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
-import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from '../source.ts'
+import { awsEventsHandle } from '../aws/aws-http2.ts'
+import type { ProbeFailure, ProbeStep, SourceContext, Surroundings } from '../source.ts'
+import { type KinesisConsumers, makeConsumers } from './kinesis-consumer.ts'
+import { attemptOf, futureFailure, kinesisFailure, startFailure } from './kinesis-failure.ts'
+import { makeAskForPage, type Page } from './kinesis-page.ts'
 
 export interface Shard {
   id: string
@@ -28,21 +30,6 @@ export type ShardStart =
   | { type: 'AT_TIMESTAMP'; atMs: number }
   | { type: 'AT_SEQUENCE_NUMBER' | 'AFTER_SEQUENCE_NUMBER'; sequence: string }
 
-export interface KinesisRecord {
-  sequence: string
-  key: string
-  arrivedAt: Date
-  data: Uint8Array
-}
-
-export interface Page {
-  records: KinesisRecord[]
-  /** The iterator of the next page; without one, the shard is closed and has been read to its end. */
-  next: string | undefined
-  /** There is more in the shard already, even if this page is empty. */
-  isBehind: boolean
-}
-
 export interface Kinesis {
   /** Connects, and speaks TLS where the endpoint does. */
   reach(begin: (step: ProbeStep) => void): Promise<void>
@@ -51,6 +38,8 @@ export interface Kinesis {
   listShards(step: ProbeStep, signal?: AbortSignal): Promise<Shard[]>
   findStart(shard: string, start: ShardStart, signal?: AbortSignal): Promise<string>
   readPage(iterator: string, limit: number, signal?: AbortSignal): Promise<Page | 'expired' | 'throttled'>
+  /** For enhanced fan-out. */
+  consumers: KinesisConsumers
   close(): void
 }
 
@@ -60,21 +49,34 @@ const maxPageRecords = 10_000
 export const readPauseMs = 200
 
 const connectMs = 10_000
+/** Of a subscription: Kinesis sends something every few seconds, also when there is nothing new. */
+const longestSilenceMs = 30_000
+
+/** Only tests bring their own. */
+export interface KinesisOptions {
+  silenceMs?: number
+}
 
 export function makeKinesis(
   config: KinesisSource,
   secrets: SourceSecrets,
   context: SourceContext,
   surroundings: Surroundings,
+  { silenceMs = longestSilenceMs }: KinesisOptions = {},
 ): Kinesis {
   const { authentication, iamRole, region, streamName } = config
   const access = { authentication, accessKey: secrets.accessKey, iamRole, region, sessionName: streamName }
   const credentials = awsCredentials(access, context, surroundings)
   const endpoint = context.awsEndpoints.kinesis ?? awsEndpoint('kinesis', region)
-  const requestHandler = awsRequestHandler(surroundings, context, ({ headers }) =>
-    headers['x-amz-target']?.endsWith('.GetRecords') ? 'records' : 'json',
+  const requestHandler = awsRequestHandler(surroundings, context, (request) =>
+    isFor(request, 'GetRecords') ? 'records' : 'json',
   )
+  const sendOnce = requestHandler.handle
+  const subscribe = awsEventsHandle(surroundings, context, { silenceMs })
+  requestHandler.handle = (request, more) =>
+    isFor(request, 'SubscribeToShard') ? subscribe(request, more) : sendOnce(request, more)
   const client = new KinesisClient({ ...awsClientDefaults, region, endpoint, credentials, requestHandler })
+  const askForPage = makeAskForPage(client)
   const failure = (error: unknown, step: ProbeStep, action: string): ProbeFailure =>
     kinesisFailure(error, attemptOf(config, step, action), context)
   const options = (signal: AbortSignal | undefined): { abortSignal: AbortSignal } => ({
@@ -126,7 +128,9 @@ export function makeKinesis(
     async findStart(shard, start, signal) {
       const command = new GetShardIteratorCommand({ StreamName: streamName, ShardId: shard, ...fieldsOf(start) })
       const { ShardIterator: iterator } = await client.send(command, options(signal)).catch((error) => {
-        if (readAwsError(error).name === 'InvalidArgumentException') throw startFailure(start, shard, streamName)
+        if (readAwsError(error).name === 'InvalidArgumentException') {
+          throw 'atMs' in start ? futureFailure() : startFailure(shard, streamName)
+        }
         throw failure(error, 'read', 'kinesis:GetShardIterator')
       })
       if (!iterator) throw failure(undefined, 'read', 'kinesis:GetShardIterator')
@@ -134,16 +138,9 @@ export function makeKinesis(
     },
 
     async readPage(iterator, limit, signal) {
-      const command = new GetRecordsCommand({ ShardIterator: iterator, Limit: Math.min(limit, maxPageRecords) })
+      const input = { ShardIterator: iterator, Limit: Math.min(limit, maxPageRecords) }
       try {
-        const { Records = [], NextShardIterator, MillisBehindLatest = 0 } = await client.send(command, options(signal))
-        const records = Records.map(({ SequenceNumber, PartitionKey, ApproximateArrivalTimestamp, Data }) => ({
-          sequence: SequenceNumber ?? '',
-          key: PartitionKey ?? '',
-          arrivedAt: ApproximateArrivalTimestamp ?? new Date(0),
-          data: Data ?? new Uint8Array(),
-        }))
-        return { records, next: NextShardIterator, isBehind: MillisBehindLatest > 0 }
+        return await askForPage(input, options(signal))
       } catch (error) {
         const { name } = readAwsError(error)
         if (name === 'ExpiredIteratorException') return 'expired'
@@ -152,32 +149,16 @@ export function makeKinesis(
       }
     },
 
+    consumers: makeConsumers(client, config, failure),
+
     close() {
       client.destroy()
     },
   }
 }
 
-function attemptOf(config: KinesisSource, step: ProbeStep, needs: string): AwsAttempt {
-  const { authentication, region, streamName } = config
-  const credentials = authentication === 'IAM_ROLE' ? 'iamRole' : 'accessKey'
-  return {
-    step,
-    service: 'Kinesis',
-    place: `the Kinesis of ${region}`,
-    thing: `the stream "${streamName}"`,
-    needs,
-    fields: { place: 'region', credentials, thing: 'streamName', region: 'region' },
-  }
-}
-
-/** The region is all that a user says about the host: a host that is not there is a region that is none. */
-function kinesisFailure(error: unknown, attempt: AwsAttempt, { awsEndpoints }: SourceContext): ProbeFailure {
-  const failure = awsFailure(error, attempt)
-  if (failure.code !== 'host_unknown' || awsEndpoints.kinesis) return failure
-  const { step, reason } = failure
-  const remedy = 'check the region, such as eu-west-1'
-  return new ProbeFailure({ step, code: 'wrong_region', reason, remedy, field: 'region' })
+function isFor({ headers }: { headers: Record<string, string> }, operation: string): boolean {
+  return headers['x-amz-target']?.endsWith(`.${operation}`) ?? false
 }
 
 function fieldsOf(
@@ -187,46 +168,4 @@ function fieldsOf(
   if ('atMs' in start) return { ShardIteratorType: type, Timestamp: new Date(start.atMs) }
   if ('sequence' in start) return { ShardIteratorType: type, StartingSequenceNumber: start.sequence }
   return { ShardIteratorType: type }
-}
-
-function startFailure(start: ShardStart, shard: string, streamName: string): ProbeFailure {
-  if ('atMs' in start) return futureFailure()
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_found',
-    reason: `the shard ${shard} of the stream "${streamName}" does not have the position that was read last`,
-    remedy: 'check whether the stream was deleted and created anew, and begin with a new pipe if so',
-    field: 'streamName',
-  })
-}
-
-/** Of records that were read before and are to be read once more. */
-export function lostFailure(shard: string, streamName: string): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_found',
-    reason: `the shard ${shard} of the stream "${streamName}" has lost records that were read and are not delivered yet`,
-    remedy: 'let the stream keep its records for longer, and create the pipe anew to go on without the lost ones',
-    field: 'streamName',
-  })
-}
-
-export function futureFailure(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_set_up',
-    reason: 'the timestamp that reading begins at has not come yet',
-    remedy: 'use a time that has passed, in seconds since 1970',
-    field: 'timestamp',
-  })
-}
-
-export function slowDownFailure(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'source_failed',
-    reason: 'others read the stream so often that Kinesis gives us nothing of it',
-    remedy: 'have them read less often, or give the stream more shards',
-    field: 'streamName',
-  })
 }

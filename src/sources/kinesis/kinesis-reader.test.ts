@@ -13,7 +13,9 @@ describe('a Kinesis that is in trouble', () => {
   let door: SignatureCheck
   /** What goes wrong, by the action, once for each. */
   const troubles: { action: string; status: number; code: string }[] = []
+  let pagesAskedFor = 0
   const interfere = (action: string): { status: number; code: string } | undefined => {
+    if (action === 'kinesis:GetRecords') pagesAskedFor++
     const index = troubles.findIndex((trouble) => trouble.action === action)
     return index < 0 ? undefined : troubles.splice(index, 1)[0]
   }
@@ -194,6 +196,100 @@ describe('a Kinesis that is in trouble', () => {
     await assert.rejects(reader.read({ ...limits, signal: AbortSignal.abort() }), NotConnected)
     await reader.close()
     await assert.rejects(read(reader), NotConnected)
+  })
+
+  describe('read ahead', () => {
+    const few = { ...limits, maxRecords: 2 }
+    const numbers = (from: number, to: number): string[] =>
+      Array.from({ length: to - from + 1 }, (_, index) => `{"number":${from + index}}`)
+    const openBehind = async (streamName: string): Promise<SourceReader> => {
+      await server.createStream(streamName, 1)
+      for (const text of numbers(1, 6)) await put(streamName, text)
+      return sourceAt(door.url, { streamName }).open({}, surroundings())
+    }
+
+    it('has the next page before it is asked for, one and no more', async () => {
+      const reader = await openBehind('ahead')
+      const first = await reader.read({ ...few, signal: surroundings().signal })
+      const asked = pagesAskedFor
+      await wait(1_000)
+      assert.equal(pagesAskedFor, asked + 1)
+      const rest = []
+      while (textsOf(rest).length < 4) rest.push(...(await reader.read({ ...few, signal: surroundings().signal })))
+      assertGapless([...first, ...rest])
+      assert.deepEqual(textsOf([...first, ...rest]), numbers(1, 6))
+      await reader.close()
+    })
+
+    it('tells the next one who reads what failed meanwhile, once, and goes on', async () => {
+      const reader = await openBehind('troubled')
+      const first = await reader.read({ ...few, signal: surroundings().signal })
+      trouble('InternalFailure', 2, 500)
+      await wait(1_500)
+      assert.equal(troubles.length, 0)
+      await assert.rejects(reader.read({ ...few, signal: surroundings().signal }), NotConnected)
+      const second = await reader.read({ ...few, signal: surroundings().signal })
+      const third = await reader.read({ ...few, signal: surroundings().signal })
+      assert.deepEqual(textsOf([...first, ...second, ...third]), numbers(1, 6))
+      await reader.close()
+    })
+
+    it('is waited for by nobody whose read is called off, and is there for the next one', async () => {
+      const reader = await openBehind('called-off')
+      const first = await reader.read({ ...few, signal: surroundings().signal })
+      const calledOff = AbortSignal.timeout(20)
+      const begunAtMs = performance.now()
+      await assert.rejects(reader.read({ ...few, signal: calledOff }), NotConnected)
+      assert.ok(performance.now() - begunAtMs < 150)
+      const second = await reader.read({ ...few, signal: surroundings().signal })
+      assert.deepEqual(textsOf([...first, ...second]), numbers(1, 4))
+      await reader.close()
+    })
+
+    it('has pages of some shards at a time, however many there are, and gets to all of them', async () => {
+      await server.createStream('many', 12)
+      const records = Array.from({ length: 200 }, (_, index) => ({ key: `key ${index}`, value: Buffer.from('x') }))
+      await server.put('many', records)
+      const before = pagesAskedFor
+      const reader = await sourceAt(door.url, { streamName: 'many' }).open({}, surroundings())
+      const batches = await reader.read({ ...limits, maxRecords: 1, signal: surroundings().signal })
+      await wait(700)
+      // One of them was given.
+      assert.ok(pagesAskedFor - before <= 1 + 8, `${pagesAskedFor - before} pages`)
+      while (textsOf(batches).length < 200) batches.push(...(await read(reader)))
+      assert.equal(new Set(batches.map(({ partition }) => partition)).size, 12)
+      assertGapless(batches)
+      await reader.close()
+    })
+
+    it('leaves no shard unread because others never end', async () => {
+      await server.createStream('two', 2)
+      const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+      await server.put(
+        'two',
+        keys.map((key) => ({ key, value: Buffer.from(key) })),
+      )
+      const reader = await sourceAt(door.url, { streamName: 'two' }).open({}, surroundings())
+      const seen = new Map<string, number>()
+      for (let reads = 0; reads < 12; reads++) {
+        for (const { partition, records = [] } of await reader.read({
+          ...few,
+          maxRecords: 1,
+          signal: surroundings().signal,
+        }))
+          seen.set(partition, (seen.get(partition) ?? 0) + [...records].length)
+        await server.put(
+          'two',
+          keys.map((key) => ({ key, value: Buffer.from(key) })),
+        )
+      }
+      assert.equal(seen.size, 2)
+      assert.ok(
+        [...seen.values()].every((count) => count >= 3),
+        `${[...seen.values()]}`,
+      )
+      await reader.close()
+    })
   })
 
   it('is a lost connection when it fails twice, and goes on from there', async () => {

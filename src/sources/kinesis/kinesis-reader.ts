@@ -1,5 +1,5 @@
-// Reads a stream on from given positions: all shards that may be read, in turns. What a page brings beyond the limits of a read
-// waits here for the next one.
+// Reads a stream on from given positions: all shards that may be read, in turns. They are polled, or subscribed to where the pipe asks
+// for enhanced fan-out. What comes beyond the limits of a read waits here for the next one.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
@@ -15,16 +15,17 @@ import {
   type Selection,
   type SourceContext,
   type SourceReader,
-  type SourceRecord,
   type Surroundings,
 } from '../source.ts'
-import { type Kinesis, type KinesisRecord, lostFailure, makeKinesis, readPauseMs } from './kinesis-client.ts'
-import { decompress } from './kinesis-record.ts'
+import { makeReadAhead, type ReadAhead } from './kinesis-ahead.ts'
+import { type TakenStream, takeBatches } from './kinesis-batches.ts'
+import { type Kinesis, makeKinesis, readPauseMs } from './kinesis-client.ts'
+import { consumerNameOf } from './kinesis-consumer.ts'
+import { lostFailure } from './kinesis-failure.ts'
+import { type Bell, type FanOut, type FanOutLimits, makeBell, makeFanOut } from './kinesis-fan-out.ts'
+import type { KinesisRecord } from './kinesis-record.ts'
 import {
   addNewShards,
-  advance,
-  beginningOf,
-  endOf,
   firstShards,
   isAtTime,
   isBeyond,
@@ -34,23 +35,30 @@ import {
   pinAt,
   type ReadShard,
   readableShards,
+  resumeOf,
   startOf,
 } from './kinesis-shards.ts'
 
 const shardsAtOnce = 8
 /** After Kinesis has asked us to slow down. */
 const throttledPauseMs = 1_000
-const maxRecordBytes = 32 * 1_024 * 1_024
 /** What comes out of shards that other readers have is noticed after this time at the latest. */
 const longestRefreshMs = 30_000
 /** In a row: then what is wanted of a shard is not there any more. */
 const mostEmptyPages = 3
+/** A subscription that has just begun is waited for, also by a reader in a hurry. */
+const openingMs = 1_000
+/** A shard that is due for so long is polled before anything else is given: shards that are subscribed to could go on giving. */
+const neglectedMs = 1_000
 
 export interface KinesisReaderOptions {
   selection?: Selection
   refreshMs?: number
   /** Our clock, in milliseconds. */
   now?: () => number
+  /** Of a subscription. */
+  silenceMs?: number
+  fanOutLimits?: Partial<FanOutLimits>
 }
 
 export async function openKinesisReader(
@@ -59,13 +67,17 @@ export async function openKinesisReader(
   context: SourceContext,
   positions: Positions,
   surroundings: Surroundings,
-  { selection = {}, refreshMs = longestRefreshMs, now = Date.now }: KinesisReaderOptions = {},
+  options: KinesisReaderOptions = {},
 ): Promise<SourceReader> {
+  const { selection = {}, refreshMs = longestRefreshMs, now = Date.now, silenceMs } = options
   const closing = new AbortController()
   const signal = AbortSignal.any([surroundings.signal, closing.signal])
-  const kinesis = makeKinesis(config, secrets, context, { ...surroundings, signal })
+  const ofClient = silenceMs === undefined ? {} : { silenceMs }
+  const kinesis = makeKinesis(config, secrets, context, { ...surroundings, signal }, ofClient)
+  let fanOut: FanOut | undefined
   const close = async (): Promise<void> => {
     closing.abort()
+    await fanOut?.close()
     kinesis.close()
   }
   try {
@@ -74,15 +86,27 @@ export async function openKinesisReader(
     if (missing !== undefined) throw lostFailure(missing, config.streamName)
     await pinNewest(kinesis, shards, now())
     const listing = { refreshMs, listedAtMs: performance.now() }
-    const stream: Stream = { kinesis, shards, name: config.streamName, turn: 0, selection, ...listing }
+    const arrival = makeBell()
+    // What was read before is read once more from pages: they can be asked for up to a record.
+    if (config.useEnhancedFanOut && context.pipeId !== undefined && !selection.until) {
+      const consumerName = consumerNameOf(context.pipeId)
+      const parts = { kinesis, consumerName, shards, selection, signal, arrived: arrival.ring }
+      fanOut = makeFanOut({ ...parts, limits: options.fanOutLimits ?? {} })
+      await fanOut.begin()
+    }
+    const stream: Stream = { kinesis, shards, name: config.streamName, turn: 0, selection, fanOut, arrival, ...listing }
+    // A subscription begins behind all that was read: no page may be under way then. A range ends where it must, and is short.
+    const ahead = fanOut || selection.until ? undefined : aheadOf(stream, signal)
     return {
       async read(limits) {
         const limit = AbortSignal.any([limits.signal, signal])
-        return read(stream, limits, limit).catch((error) => rethrow(limit.aborted ? new NotConnected() : error))
+        const given = ahead ? readOn(stream, ahead, limits, limit) : read(stream, limits, limit)
+        return given.catch((error) => rethrow(limit.aborted ? new NotConnected() : error))
       },
       // Kinesis keeps no positions of those who read.
       acknowledge: async () => undefined,
       lag: () => lagOf(shards),
+      note: () => fanOut?.note(),
       close,
     }
   } catch (error) {
@@ -110,40 +134,78 @@ async function pinNewest(kinesis: Kinesis, shards: ReadShard[], atMs: number): P
   }
 }
 
-interface Stream {
+interface Stream extends TakenStream {
   kinesis: Kinesis
-  name: string
-  shards: ReadShard[]
-  /** Whose turn it is to be first. */
-  turn: number
   selection: Selection
+  fanOut: FanOut | undefined
+  arrival: Bell
   refreshMs: number
   listedAtMs: number
 }
 
 async function read(stream: Stream, limits: ReadLimits, signal: AbortSignal): Promise<Batch[]> {
+  const { fanOut } = stream
   const endsAtMs = performance.now() + limits.waitMs
   const asked = new Set<ReadShard>()
   for (;;) {
     signal.throwIfAborted()
+    fanOut?.tend(readableShards(stream.shards))
+    await fetchNeglected(stream, limits.maxRecords, signal)
     const batches = takeBatches(stream, limits)
+    fanOut?.makeRoom()
     if (batches.length > 0) return batches
     if (stream.selection.until && stream.shards.every(({ isFinished }) => isFinished)) throw new EndOfInput()
     await refresh(stream, signal)
-    const readable = readableShards(stream.shards)
+    const polled = polledShards(stream)
     const nowMs = performance.now()
     // However short the time is, every shard is asked once: otherwise a reader in a hurry would never get anything.
-    if (nowMs >= endsAtMs && readable.every((shard) => asked.has(shard))) return []
-    const due = readable.filter(({ dueAtMs }) => dueAtMs <= nowMs).toSorted((a, b) => a.dueAtMs - b.dueAtMs)
-    if (due.length === 0) {
-      const nextMs = Math.min(...readable.map(({ dueAtMs }) => dueAtMs))
-      await pauseUntil(nowMs < endsAtMs ? Math.min(nextMs, endsAtMs) : nextMs, signal)
-      continue
-    }
-    const now = due.slice(0, shardsAtOnce)
-    for (const shard of now) asked.add(shard)
-    await fetchAll(stream, now, limits.maxRecords, signal)
+    const lastMs = fanOut?.isOpening() ? endsAtMs + openingMs : endsAtMs
+    if (nowMs >= lastMs && polled.every((shard) => asked.has(shard))) return []
+    const fetched = await fetchDue(stream, polled, { byMs: nowMs, limit: limits.maxRecords, signal })
+    for (const shard of fetched) asked.add(shard)
+    if (fetched.length > 0) continue
+    const nextMs = Math.min(...polled.map(({ dueAtMs }) => dueAtMs))
+    await pauseUntil(nowMs < lastMs ? Math.min(nextMs, lastMs) : nextMs, stream.arrival, signal)
   }
+}
+
+/** The same without subscriptions, and not of a range that was read before. */
+async function readOn(stream: Stream, ahead: ReadAhead, limits: ReadLimits, signal: AbortSignal): Promise<Batch[]> {
+  const beganAtMs = performance.now()
+  const endsAtMs = beganAtMs + limits.waitMs
+  for (;;) {
+    signal.throwIfAborted()
+    const failure = ahead.takeFailure()
+    if (failure) throw failure.reason
+    await refresh(stream, signal)
+    const batches = takeBatches(stream, limits)
+    ahead.begin(limits.maxRecords)
+    if (batches.length > 0) return batches
+    // However short the time is, every shard is asked once: otherwise a reader in a hurry would never get anything.
+    const isOver = performance.now() >= endsAtMs
+    if (isOver && ahead.isAnsweredSince(beganAtMs)) return []
+    await pauseUntil(isOver ? performance.now() + longestRefreshMs : endsAtMs, stream.arrival, signal)
+  }
+}
+
+function aheadOf(stream: Stream, signal: AbortSignal): ReadAhead {
+  return makeReadAhead({
+    polled: () => polledShards(stream),
+    fetch: (shard, limit) => fetchPage(stream, shard, limit, signal),
+    arrived: stream.arrival.ring,
+    signal,
+  })
+}
+
+function polledShards({ shards, fanOut }: Stream): ReadShard[] {
+  return readableShards(shards).filter((shard) => !shard.isExhausted && !fanOut?.follows(shard))
+}
+
+async function fetchNeglected(stream: Stream, limit: number, signal: AbortSignal): Promise<void> {
+  if (!stream.fanOut) return
+  const polled = polledShards(stream)
+  if (polled.some(({ waiting }) => waiting.length > 0)) return
+  await fetchDue(stream, polled, { byMs: performance.now() - neglectedMs, limit, signal })
 }
 
 /** A shard that is split or merged tells so to the reader that has it, and to no other. */
@@ -155,15 +217,31 @@ async function refresh(stream: Stream, signal: AbortSignal): Promise<void> {
   addNewShards(shards, await kinesis.listShards('read', signal), selection)
 }
 
-async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {
-  await wait(Math.max(1, Math.ceil(atMs - performance.now())), undefined, { signal }).catch(() => undefined)
+async function pauseUntil(atMs: number, arrival: Bell, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const pausing = AbortSignal.any([signal, over.signal])
+  const pause = wait(Math.max(1, Math.ceil(atMs - performance.now())), undefined, { signal: pausing })
+  await Promise.race([pause.catch(() => undefined), arrival.heard()])
+  over.abort()
+  // So that nothing hangs on a bell that nobody rings.
+  arrival.ring()
 }
 
-async function fetchAll(stream: Stream, due: ReadShard[], limit: number, signal: AbortSignal): Promise<void> {
-  const results = await Promise.allSettled(due.map((shard) => fetchPage(stream, shard, limit, signal)))
+interface Fetching {
+  /** Those that were due then or before, the longest first. */
+  byMs: number
+  limit: number
+  signal: AbortSignal
+}
+
+async function fetchDue(stream: Stream, shards: ReadShard[], { byMs, limit, signal }: Fetching): Promise<ReadShard[]> {
+  const due = shards.filter(({ dueAtMs }) => dueAtMs <= byMs).toSorted((a, b) => a.dueAtMs - b.dueAtMs)
+  const fetched = due.slice(0, shardsAtOnce)
+  const results = await Promise.allSettled(fetched.map((shard) => fetchPage(stream, shard, limit, signal)))
   const failed = results.find(({ status }) => status === 'rejected')
   signal.throwIfAborted()
   if (failed?.status === 'rejected') throw failed.reason
+  return fetched
 }
 
 async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal: AbortSignal): Promise<void> {
@@ -184,6 +262,7 @@ async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal
     // What a closed shard was split or merged into is there before its end can be read. If this fails, the page is read again.
     if (page.next === undefined) addNewShards(stream.shards, await kinesis.listShards('read', signal), stream.selection)
     shard.waiting.push(...page.records)
+    shard.reached = page.records.at(-1)?.sequence ?? shard.reached
     shard.iterator = page.next
     shard.isExhausted = page.next === undefined
     shard.isBehind = page.isBehind
@@ -214,7 +293,8 @@ async function loadPage(
   limit: number,
   signal: AbortSignal,
 ): ReturnType<Kinesis['readPage']> {
-  shard.iterator ??= await kinesis.findStart(shard.id, startOf(shard), signal).catch((error: unknown) => {
+  // Not from its position: a subscription that has just ended may have left records here that are not given yet.
+  shard.iterator ??= await kinesis.findStart(shard.id, resumeOf(shard), signal).catch((error: unknown) => {
     // The clock there is behind ours: the time that we wrote down has yet to come.
     const isToCome = isAtTime(shard) && error instanceof ProbeFailure && error.field === 'timestamp'
     throw isToCome ? new NotConnected() : error
@@ -226,60 +306,4 @@ async function loadPage(
 async function isForgotten({ kinesis }: Stream, shard: ReadShard, signal: AbortSignal): Promise<boolean> {
   const shards = await kinesis.listShards('read', signal)
   return shards.every(({ id }) => id !== shard.id)
-}
-
-/** What is waiting, within the limits, beginning with another shard each time. */
-function takeBatches(stream: Stream, { maxRecords, maxBytes }: ReadLimits): Batch[] {
-  const { shards } = stream
-  const batches: Batch[] = []
-  const left = { records: maxRecords, bytes: maxBytes }
-  const first = stream.turn % Math.max(1, shards.length)
-  for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
-    const batch = takeBatch(stream.name, shard, left, batches.length === 0)
-    if (batch) batches.push(batch)
-  }
-  if (batches.length > 0) stream.turn = first + 1
-  return batches
-}
-
-function takeBatch(
-  streamName: string,
-  shard: ReadShard,
-  left: { records: number; bytes: number },
-  isFirst: boolean,
-): Batch | undefined {
-  const partition = shard.id
-  // Without records, but with a position: what came out of this shard may be read from now on, also by the next reader.
-  if (shard.isExhausted && !shard.isFinished && shard.waiting.length === 0) {
-    return { partition, ...endOf(shard), records: [] }
-  }
-  const records: SourceRecord[] = []
-  const taken: KinesisRecord[] = []
-  for (const record of shard.waiting) {
-    const value = unpack(record)
-    const isAlone = isFirst && records.length === 0
-    if (left.records <= 0 || (value.length > left.bytes && !isAlone)) break
-    left.records -= 1
-    left.bytes -= value.length
-    records.push({ value, meta: metaOf(record, shard, streamName) })
-    taken.push(record)
-  }
-  const [firstTaken, lastTaken] = [taken[0], taken.at(-1)]
-  if (!firstTaken || !lastTaken) return shard.mustTellStart ? { partition, ...beginningOf(shard), records } : undefined
-  shard.waiting.splice(0, taken.length)
-  return { partition, ...advance(shard, firstTaken, lastTaken), records }
-}
-
-/** What looks compressed and is not, or holds more than a record can, is a record like any other: whoever decodes it will say so. */
-function unpack({ data }: KinesisRecord): Uint8Array {
-  const value = decompress(data, maxRecordBytes)
-  return value instanceof Uint8Array ? value : data
-}
-
-function metaOf(
-  { sequence, arrivedAt, key }: KinesisRecord,
-  { id }: ReadShard,
-  streamName: string,
-): SourceRecord['meta'] {
-  return { _stream: streamName, _shard: id, _sequence: sequence, _timestamp: arrivedAt, _key: key }
 }

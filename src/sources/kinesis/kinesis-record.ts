@@ -1,5 +1,28 @@
-// Kinesis knows nothing of compression: whoever writes compresses records or does not, one by one. The first bytes tell.
+// Records as Kinesis gives them. It knows nothing of compression: whoever writes compresses records or does not, one by one. The
+// first bytes tell.
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import type { _Record } from '@aws-sdk/client-kinesis'
+
+export interface KinesisRecord {
+  sequence: string
+  key: string
+  arrivedAtMs: number
+  data: Uint8Array
+}
+
+export function toRecord({
+  SequenceNumber,
+  PartitionKey,
+  ApproximateArrivalTimestamp,
+  Data,
+}: Partial<_Record>): KinesisRecord {
+  return {
+    sequence: SequenceNumber ?? '',
+    key: PartitionKey ?? '',
+    arrivedAtMs: ApproximateArrivalTimestamp?.getTime() ?? 0,
+    data: Data ?? new Uint8Array(),
+  }
+}
 
 const forms: { magic: number[]; name: string; decompress: (data: Uint8Array, limit: object) => Uint8Array }[] = [
   { magic: [0x1f, 0x8b], name: 'gzip', decompress: gunzipSync },
@@ -11,7 +34,8 @@ const forms: { magic: number[]; name: string; decompress: (data: Uint8Array, lim
  * stand for gigabytes: what grows beyond `maxBytes` is not decompressed.
  */
 export function decompress(data: Uint8Array, maxBytes: number): Uint8Array | { broken: string } | 'too large' {
-  const form = forms.find(({ magic }) => magic.every((byte, index) => data[index] === byte))
+  const [first] = data
+  const form = forms.find(({ magic }) => magic[0] === first && magic.every((byte, index) => data[index] === byte))
   if (!form) return data
   try {
     return form.decompress(data, { maxOutputLength: Math.max(1, maxBytes) })

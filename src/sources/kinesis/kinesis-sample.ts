@@ -2,15 +2,9 @@
 // shards that are empty for most of it: what is not found quickly is not looked for.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import {
-  futureFailure,
-  type Kinesis,
-  type KinesisRecord,
-  readPauseMs,
-  type Shard,
-  type ShardStart,
-  slowDownFailure,
-} from './kinesis-client.ts'
+import { type Kinesis, readPauseMs, type Shard, type ShardStart } from './kinesis-client.ts'
+import { futureFailure, slowDownFailure } from './kinesis-failure.ts'
+import type { KinesisRecord } from './kinesis-record.ts'
 
 export interface SampledRecord extends KinesisRecord {
   shard: string
@@ -50,7 +44,7 @@ async function sampleNewest(kinesis: Kinesis, shards: Shard[], sampling: Samplin
   for (const start of starts) {
     const found = await search(kinesis, shards, start, { ...sampling, wantsNewest: true })
     if (found.length > 0) {
-      return found.toSorted((a, b) => a.arrivedAt.getTime() - b.arrivedAt.getTime()).slice(-sampling.maxRecords)
+      return found.toSorted((a, b) => a.arrivedAtMs - b.arrivedAtMs).slice(-sampling.maxRecords)
     }
   }
   return []

@@ -3,7 +3,9 @@
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import { isNumberedOfShare } from '../share.ts'
 import type { Positions, Selection } from '../source.ts'
-import { futureFailure, type KinesisRecord, type Shard, type ShardStart } from './kinesis-client.ts'
+import type { Shard, ShardStart } from './kinesis-client.ts'
+import { futureFailure } from './kinesis-failure.ts'
+import type { KinesisRecord } from './kinesis-record.ts'
 
 /**
  * Positions: `at:` and a sequence number is before that record, `after:` is behind it, `time:` and milliseconds is before all
@@ -30,6 +32,8 @@ export interface ReadShard extends Shard {
   dueAtMs: number
   /** Read, and not yet given. */
   waiting: KinesisRecord[]
+  /** The sequence number that everything up to it has been read; undefined before the first record. */
+  reached: string | undefined
   /** Kinesis has nothing more of it. */
   isExhausted: boolean
   /** All of it has been given, or all that is wanted of it. */
@@ -113,6 +117,14 @@ export function startOf({ position, start }: ReadShard): ShardStart {
   return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence: number }
 }
 
+/** Behind everything that was read, also of what was not given yet, and behind what `continuation` says that there is nothing before. */
+export function resumeOf(shard: ReadShard, continuation?: string): ShardStart {
+  const { reached } = shard
+  const isFurther = continuation !== undefined && (reached === undefined || BigInt(continuation) > BigInt(reached))
+  const sequence = isFurther ? continuation : reached
+  return sequence === undefined ? startOf(shard) : { type: 'AFTER_SEQUENCE_NUMBER', sequence }
+}
+
 /**
  * The shards at the time of opening that are selected. What came out of a shard that another reader has is read without waiting
  * for that reader.
@@ -193,6 +205,7 @@ const unread = (): Unread => ({
   iterator: undefined,
   dueAtMs: 0,
   waiting: [],
+  reached: undefined,
   isExhausted: false,
   isBehind: undefined,
   emptyPages: 0,

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { type Certificates, makeCertificates } from '../../../test/sources/certificates.ts'
 import { probe, probeFails, readAll } from '../../../test/sources/conformance.ts'
 import { kinesisConformance } from '../../../test/sources/kinesis-conformance.ts'
+import { startKinesisWithFanOut } from '../../../test/sources/kinesis-fan-out.ts'
 import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
 import { accessKey, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
 import {
@@ -24,6 +25,12 @@ import { makeKinesisSource } from './kinesis.ts'
 describe('kinesis over HTTP', () => kinesisConformance(() => startKinesis()))
 describe('kinesis over TLS', () => {
   kinesisConformance(async () => startKinesis({ tls: await makeCertificates() }), { hasReader: false })
+})
+describe('kinesis with enhanced fan-out over HTTP', () => {
+  kinesisConformance(() => startKinesisWithFanOut(), { hasFanOut: true })
+})
+describe('kinesis with enhanced fan-out over TLS', () => {
+  kinesisConformance(async () => startKinesisWithFanOut(await makeCertificates()), { hasFanOut: true })
 })
 
 async function failsAt(server: OddServer, step: ProbeStep, code: FailureCode): Promise<void> {

@@ -1,12 +1,13 @@
 // A stream of Amazon Kinesis as a source.
 //
-// `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis pushes to. Records are the same
-// either way, so a sample is taken, and a reader reads, the ordinary way whatever it says.
+// `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis sends to. Records are the same either
+// way, so a sample is taken the ordinary way whatever it says.
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { decodeRecords, toSample, Undecodable } from '../formats/decode.ts'
 import { ProbeFailure, type ReadableSource, type Sample, type SourceContext } from '../source.ts'
 import { makeKinesis } from './kinesis-client.ts'
+import { registryFailure } from './kinesis-failure.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
 import { decompress } from './kinesis-record.ts'
 import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
@@ -38,8 +39,11 @@ export function makeKinesisSource(
       }
     },
 
-    open: (positions, surroundings, selection = {}) =>
-      openKinesisReader(config, secrets, context, positions, surroundings, { selection }),
+    async open(positions, surroundings, selection = {}) {
+      // Also while there is no record that cannot be decoded.
+      if (config.format === 'AvroConfluent') throw registryFailure()
+      return openKinesisReader(config, secrets, context, positions, surroundings, { selection })
+    },
   }
 }
 
@@ -48,15 +52,7 @@ async function decode(
   records: SampledRecord[],
   maxRows: number,
 ): Promise<Sample> {
-  if (format === 'AvroConfluent') {
-    throw new ProbeFailure({
-      step: 'decode',
-      code: 'not_set_up',
-      reason: 'records of AvroConfluent name a schema in a registry, and a Kinesis source has no registry',
-      remedy: 'use the format Avro with records that bring their schema, or JSONEachRow',
-      field: 'format',
-    })
-  }
+  if (format === 'AvroConfluent') throw registryFailure()
   const values = unpackedValues(records)
   try {
     return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))

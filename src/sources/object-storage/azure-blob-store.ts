@@ -11,22 +11,28 @@ import {
 } from '@azure/storage-blob'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { excerptOf } from '../formats/decode.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
-import { type AzureAttempt, azureFailure } from './azure-failure.ts'
+import { type AzureAttempt, type AzureTarget, azureFailure, unclearAnswer } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
 import type { ContainerPlace } from './object-place.ts'
 import {
   bareEtag,
   compareKeys,
+  hasDotSegment,
   maxEmptyPages,
   ObjectChanged,
   type ObjectStore,
+  ObjectUnavailable,
   quotedEtag,
   type StoredObject,
 } from './object-store.ts'
 import { firstBytes, wholeObject } from './whole-object.ts'
 
 const connectMs = 10_000
+/** Most that the name of a blob may have. */
+const maxNameCharacters = 1_024
+const maxListed = 1_000
 
 export function openAzureStore(place: ContainerPlace, context: SourceContext, surroundings: Surroundings): ObjectStore {
   const closing = new AbortController()
@@ -37,13 +43,17 @@ export function openAzureStore(place: ContainerPlace, context: SourceContext, su
     // Each object that is being read holds one, and as many may be read at once as a pipe can be told to.
   })
   const container = makeClient(place, agent)
-  const list = makeList(container)
+  const list = makeList(container, maxListed)
 
-  const attempt = async <Result>(details: Omit<AzureAttempt, 'place'>, ask: () => Promise<Result>): Promise<Result> => {
+  const attempt = async <Result>(
+    { step, key, signal }: Pick<AzureAttempt, 'step' | 'signal'> & { key?: string },
+    ask: () => Promise<Result>,
+  ): Promise<Result> => {
     try {
       return await ask()
     } catch (error) {
-      throw azureFailure(error, { ...details, place })
+      const about: AzureTarget = key === undefined ? { kind: 'container', place } : { kind: 'blob', place, key }
+      throw azureFailure(error, { step, about, signal })
     }
   }
 
@@ -51,10 +61,18 @@ export function openAzureStore(place: ContainerPlace, context: SourceContext, su
     list: (prefix, after, signal) => attempt({ step: 'describe', signal }, () => list(prefix, after, signal)),
 
     async find(key, signal) {
+      if (key.length > maxNameCharacters || hasDotSegment(key)) return undefined
+      const ask = () => container.getBlobClient(key).getProperties({ abortSignal: signal })
       try {
         const found = await attempt({ step: 'describe', key, signal }, () =>
-          container.getBlobClient(key).getProperties({ abortSignal: signal }),
+          ask().catch((error: unknown) => unclearAnswer(error) ?? Promise.reject(error)),
         )
+        if (typeof found === 'string') {
+          // Its errors have names: what is wrong with more than this blob shows.
+          const confirm = () => makeList(container, 1)(key, undefined, signal)
+          const { objects } = await attempt({ step: 'describe', signal }, confirm)
+          return found === 'missing' ? objects.find((object) => object.key === key) : undefined
+        }
         const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = found
         return { key, sizeBytes, etag: bareEtag(etag), modifiedAt }
       } catch (error) {
@@ -91,7 +109,7 @@ function makeClient({ account, container }: ContainerPlace, agent: ReturnType<ty
     ? new StorageSharedKeyCredential(sharedKey.accountName, sharedKey.accountKey)
     : new AnonymousCredential()
   const pipeline = newPipeline(credential, {
-    httpClient: azureHttpClient(agent, endpoint),
+    httpClient: azureHttpClient(agent, endpoint, 'blobs'),
     retryOptions: { maxTries: 2, retryPolicyType: StorageRetryPolicyType.FIXED, retryDelayInMs: 200 },
   })
   const query = accessSignature === undefined ? '' : `?${accessSignature}`
@@ -107,6 +125,7 @@ async function download(
   sizeBytes: number | undefined,
   abortSignal: AbortSignal,
 ): Promise<Readable> {
+  if (hasDotSegment(key)) throw unspeakable(key)
   const ifMatch = quotedEtag(etag)
   const conditions = ifMatch === undefined ? {} : { ifMatch }
   const { readableStreamBody } = await container
@@ -116,13 +135,24 @@ async function download(
   return readableStreamBody as Readable
 }
 
+/** Whoever asks for it by its name asks for another blob, maybe of another container. */
+function unspeakable(key: string): ObjectUnavailable {
+  return new ObjectUnavailable({
+    step: 'read',
+    code: 'not_set_up',
+    reason: `the blob ${excerptOf(key, 200)} cannot be asked for, because of the . or .. between the slashes of its name`,
+    remedy: 'give it another name, or use a pattern that leaves it out',
+    field: 'path',
+  })
+}
+
 interface Mark {
   /** The last key before it. */
   after: string
   text: string
 }
 
-function makeList(container: ContainerClient): ObjectStore['list'] {
+function makeList(container: ContainerClient, maxPageSize: number): ObjectStore['list'] {
   let known: { prefix: string; marks: Mark[] } = { prefix: '', marks: [] }
   return async (prefix, after, abortSignal) => {
     if (known.prefix !== prefix) known = { prefix, marks: [] }
@@ -133,7 +163,7 @@ function makeList(container: ContainerClient): ObjectStore['list'] {
     let mark = start < 0 ? undefined : marks[0]?.text
     for (let emptyPages = 0; emptyPages <= maxEmptyPages; emptyPages++) {
       const options = { abortSignal, prefix, responseFormat: StorageResponseFormat.Xml }
-      const { segment, continuationToken: next } = await loadPage(container, options, mark)
+      const { segment, continuationToken: next } = await loadPage(container, options, maxPageSize, mark)
       const listed = segment.blobItems.map(({ name, properties }): StoredObject => {
         const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = properties
         return { key: name, sizeBytes, etag: bareEtag(etag), modifiedAt }
@@ -156,9 +186,14 @@ function remember(marks: Mark[], mark: Mark): void {
 
 type ListOptions = Parameters<ContainerClient['listBlobsFlat']>[0]
 
-async function loadPage(container: ContainerClient, options: ListOptions, mark: string | undefined) {
+async function loadPage(
+  container: ContainerClient,
+  options: ListOptions,
+  maxPageSize: number,
+  mark: string | undefined,
+) {
   const pages = container.listBlobsFlat(options)
-  const settings = { maxPageSize: 1000, ...(mark !== undefined && { continuationToken: mark }) }
+  const settings = { maxPageSize, ...(mark !== undefined && { continuationToken: mark }) }
   const { value, done } = await pages.byPage(settings).next()
   if (done || !value?.segment) throw new Error('not a list')
   return value

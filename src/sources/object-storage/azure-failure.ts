@@ -1,16 +1,21 @@
-// What went wrong at Azure's blob service, or at what speaks like it, in our own words.
+// What went wrong at Azure's blob service or its queues, or at what speaks like them, in our own words.
 import { EgressError } from '../../lib/egress.ts'
 import { egressFailure, knownFailure } from '../failure.ts'
 import { excerptOf } from '../formats/decode.ts'
 import { type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
 import type { ContainerPlace } from './object-place.ts'
-import { ObjectChanged } from './object-store.ts'
+import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
+import type { QueuePlace } from './queue-place.ts'
+
+/** What was asked for: a list of a container, a blob, or something of a queue. */
+export type AzureTarget =
+  | { kind: 'container'; place: ContainerPlace }
+  | { kind: 'blob'; place: ContainerPlace; key: string }
+  | { kind: 'queue'; place: QueuePlace; action: string }
 
 export interface AzureAttempt {
   step: ProbeStep
-  place: ContainerPlace
-  /** Of the blob that it was about; without one, it was about the container. */
-  key?: string
+  about: AzureTarget
   signal: AbortSignal
 }
 
@@ -20,6 +25,10 @@ interface Told extends Omit<FailureDetails, 'step'> {
 
 interface Words {
   host: string
+  /** The field that says where that is. */
+  hostField: string
+  /** `blob service`. */
+  service: string
   thing: string
   thingField: string
   action: string
@@ -30,31 +39,57 @@ type Tell = (words: Words) => Told
 
 const changed = ['BlobNotFound', 'ConditionNotMet', 'InvalidRange', 'TargetConditionNotMet']
 
-export function azureFailure(error: unknown, { step, place, key, signal }: AzureAttempt): ProbeFailure | ObjectChanged {
-  const { account, container } = place
-  const { host } = new URL(account.endpoint)
-  if (signal.aborted) return withoutAnswer(step, new EgressError('timed out'), host)
-  if (error instanceof EgressError && error.failure === 'broken') return withoutAnswer(step, error, host)
-  const known = knownFailure(error, host, 'connectionString')
+export function azureFailure(error: unknown, { step, about, signal }: AzureAttempt): ProbeFailure | ObjectChanged {
+  const words = wordsFor(about)
+  const { host, hostField } = words
+  if (signal.aborted) return withoutAnswer(step, new EgressError('timed out'), words)
+  if (error instanceof EgressError && error.failure === 'broken') return withoutAnswer(step, error, words)
+  const known = knownFailure(error, host, hostField)
   if (known) return known
   const told = readAzureError(error)
   const { name, status } = told
-  if (key !== undefined && (changed.includes(name) || status === 412 || (status === 404 && name === ''))) {
-    return new ObjectChanged()
+  if (about.kind === 'blob' && (changed.includes(name) || status === 412)) return new ObjectChanged()
+  const tell = tellOf(told, words)
+  return new (tell === tellArchived ? ObjectUnavailable : ProbeFailure)({ step, ...tell(words) })
+}
+
+/** What the service calls a name that no blob can have. A container can be meant, too. */
+const wrongNames = ['InvalidUri', 'InvalidResourceName', 'OutOfRangeInput']
+
+/**
+ * An answer to the question for a blob that may mean something else: that it is `missing`, or that it is no name (`unusable`). Not
+ * every server, and no proxy, gives errors without a body the names that tell.
+ */
+export function unclearAnswer(error: unknown): 'missing' | 'unusable' | undefined {
+  const { name, status } = readAzureError(error)
+  if (status === 404 && name === '') return 'missing'
+  return status === 400 && (name === '' || wrongNames.includes(name)) ? 'unusable' : undefined
+}
+
+function wordsFor(about: AzureTarget): Words {
+  if (about.kind === 'queue') {
+    const { place, action } = about
+    const thing = `the queue "${place.name}"`
+    const [hostField, thingField] = ['queueUrl', 'queueUrl']
+    return { host: place.host, hostField, service: 'queue service', thing, thingField, action, isPublic: false }
   }
-  const words: Words = {
-    host,
-    thing: key === undefined ? `the container "${container}"` : `the blob ${excerptOf(key, 200)} in "${container}"`,
-    thingField: key === undefined ? 'azureContainerName' : 'path',
-    action: key === undefined ? 'list' : 'read',
+  const { account, container } = about.place
+  const place = {
+    host: new URL(account.endpoint).host,
+    hostField: 'connectionString',
+    service: 'blob service',
     isPublic: account.sharedKey === undefined && account.accessSignature === undefined,
   }
-  return new ProbeFailure({ step, ...tellOf(told, words)(words) })
+  if (about.kind === 'container') {
+    return { ...place, thing: `the container "${container}"`, thingField: 'azureContainerName', action: 'list' }
+  }
+  const thing = `the blob ${excerptOf(about.key, 200)} in "${container}"`
+  return { ...place, thing, thingField: 'path', action: 'read' }
 }
 
 /** Whoever waits for an answer is past connecting. */
-function withoutAnswer(step: ProbeStep, error: EgressError, host: string): ProbeFailure {
-  const { code, reason, remedy, field } = egressFailure(error, host, 'connectionString')
+function withoutAnswer(step: ProbeStep, error: EgressError, { host, hostField }: Words): ProbeFailure {
+  const { code, reason, remedy, field } = egressFailure(error, host, hostField)
   return new ProbeFailure({ step, code, reason, remedy, ...(field !== undefined && { field }) })
 }
 
@@ -67,7 +102,7 @@ interface AzureError {
   isUnknown: boolean
 }
 
-function readAzureError(error: unknown): AzureError {
+export function readAzureError(error: unknown): AzureError {
   const { statusCode, code, details, response, message } = (error ?? {}) as Record<string, unknown>
   const told = (details as { errorCode?: unknown } | undefined)?.errorCode ?? code
   const headers = (response as { headers?: { get?(name: string): string | undefined } } | undefined)?.headers
@@ -79,7 +114,15 @@ function readAzureError(error: unknown): AzureError {
   }
 }
 
-const missingNames = ['ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'InvalidResourceName']
+const missingNames = [
+  'ContainerNotFound',
+  'QueueNotFound',
+  'QueueBeingDeleted',
+  'QueueDisabled',
+  'ContainerBeingDeleted',
+  'ContainerDisabled',
+  'InvalidResourceName',
+]
 const accountNames = ['AccountIsDisabled', 'AccountBeingCreated', 'ResourceTypeMismatch']
 
 const refusedNames = ['AuthenticationFailed', 'InvalidAuthenticationInfo']
@@ -126,10 +169,10 @@ const tellArchived: Tell = ({ thing }) => ({
   field: 'path',
 })
 
-const tellAccount: Tell = ({ host }) => ({
+const tellAccount: Tell = ({ host, service }) => ({
   code: 'not_set_up',
   reason: `the account at ${host} cannot be used`,
-  remedy: 'check in Azure that it is active and has a blob service',
+  remedy: `check in Azure that it is active and has a ${service}`,
   field: 'connectionString',
 })
 
@@ -148,11 +191,11 @@ const tellNotAccepted: Tell = ({ host }) => ({
   remedy: 'check the fields of the source',
 })
 
-const tellOther: Tell = ({ host }) => ({
+const tellOther: Tell = ({ host, hostField, service }) => ({
   code: 'protocol_mismatch',
-  reason: `${host} does not answer as the blob service of Azure does`,
-  remedy: 'check the endpoint in the connection string',
-  field: 'connectionString',
+  reason: `${host} does not answer as the ${service} of Azure does`,
+  remedy: hostField === 'connectionString' ? 'check the endpoint in the connection string' : `check ${hostField}`,
+  field: hostField,
 })
 
 function failedServer(reason: string): Told {

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https'
 import type { HttpHeaders, HttpOperationResponse, IHttpClient, WebResource } from '@azure/storage-blob'
 import { EgressError } from '../../lib/egress.ts'
 import { slimList } from './azure-list.ts'
+import { maxMessagesBytes, slimMessages } from './azure-messages.ts'
 
 /** How long the service may be silent. */
 const idleMs = 30_000
@@ -13,8 +14,8 @@ const maxListBytes = 4_000_000
 /** An error, which has no more than a message. */
 const maxTextBytes = 64 * 1024
 
-/** Rejects with an EgressError when there is no answer. */
-export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {
+/** Rejects with an EgressError when there is no answer. Only a queue has messages: a blob may be called like them. */
+export function azureHttpClient(agent: Agent, endpoint: string, service: 'blobs' | 'queue'): IHttpClient {
   const { origin } = new URL(endpoint)
   return {
     async sendRequest(request): Promise<HttpOperationResponse> {
@@ -25,7 +26,10 @@ export function azureHttpClient(agent: Agent, endpoint: string): IHttpClient {
       const answer = { request, status, headers: headersOf(request, response) }
       const isStream = request.streamResponseStatusCodes?.has(status) ?? false
       const isList = url.searchParams.get('comp') === 'list' && status === 200
+      const isOfMessages = service === 'queue' && request.method === 'GET' && url.pathname.endsWith('/messages')
+      const isMessages = isOfMessages && status === 200
       if (isList) return { ...answer, bodyAsText: slimList(await textOf(response, maxListBytes)) }
+      if (isMessages) return { ...answer, bodyAsText: slimMessages(await textOf(response, maxMessagesBytes)) }
       if (!isStream) return { ...answer, bodyAsText: await textOf(response, maxTextBytes) }
       // From here on, silence may mean that whoever reads takes their time.
       response.setTimeout(0)
@@ -49,7 +53,7 @@ function answerTo(request: WebResource, url: URL, agent: Agent): Promise<Incomin
     sent.setTimeout(idleMs, giveUp)
     abortSignal?.addEventListener('abort', giveUp)
     if (abortSignal?.aborted) giveUp()
-    // Only ever reads: there is no body to send.
+    // Nothing that is asked has a body.
     sent.end()
   })
 }

@@ -2,33 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { objectsInMemory } from '../../../test/sources/object-memory.ts'
 import { type Batch, EndOfInput, type Positions, type Selection } from '../source.ts'
 import { parsePattern } from './object-pattern.ts'
 import { makeObjectReader } from './object-reader.ts'
-import { compareKeys, type ObjectStore, type StoredObject } from './object-store.ts'
-
-const never = (): never => assert.fail('not asked for')
-
-/** Lists three objects at a time. */
-function storeOf(objects: Map<string, string>): ObjectStore & { lists: (string | undefined)[] } {
-  const lists: (string | undefined)[] = []
-  return {
-    lists,
-    async list(_prefix, after) {
-      lists.push(after)
-      const keys = [...objects.keys()].toSorted(compareKeys)
-      const following = keys.filter((key) => after === undefined || compareKeys(key, after) > 0)
-      const page = following
-        .slice(0, 3)
-        .map((key): StoredObject => ({ key, sizeBytes: 1, etag: objects.get(key) ?? '', modifiedAt: undefined }))
-      return { objects: page, isLast: following.length <= 3 }
-    },
-    find: never,
-    read: never,
-    open: never,
-    close: () => undefined,
-  }
-}
+import type { ObjectStore } from './object-store.ts'
 
 /** Up to some batches. */
 async function readSome(store: ObjectStore, positions: Positions, selection: Selection, most = 1e9): Promise<Batch[]> {
@@ -65,7 +43,7 @@ describe('readers of objects', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(phase, { minLength: 1, maxLength: 6 }), async (phases) => {
         const objects = new Map<string, string>()
-        const store = storeOf(objects)
+        const store = objectsInMemory(objects)
         const given: string[] = []
         let positions: Positions = {}
         for (const [number, { count, most, addedCount }] of [...phases, phases[0]!].entries()) {
@@ -89,7 +67,7 @@ describe('readers of objects', () => {
 
   it('do not list again what all of them have behind them', async () => {
     const objects = new Map(Array.from({ length: 90 }, (_, index) => [`key ${100 + index}`, '']))
-    const store = storeOf(objects)
+    const store = objectsInMemory(objects)
     // From when there was one.
     let positions: Positions = { objects: ' key 105' }
     for (const index of [0, 1, 2]) {
@@ -104,7 +82,7 @@ describe('readers of objects', () => {
   })
 
   it('give a range that another number of readers made', async () => {
-    const store = storeOf(new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((key) => [key, ''])))
+    const store = objectsInMemory(new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((key) => [key, ''])))
     const first = await readSome(store, {}, { share: { index: 1, count: 2 } })
     assert.ok(first.length >= 2)
     const until = { 'objects 1/2': first.at(-1)!.next }

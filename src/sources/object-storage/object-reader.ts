@@ -107,6 +107,11 @@ async function takeFrom(queue: ObjectQueue, store: ObjectStore, signal: AbortSig
 }
 
 function batchOf(partition: string, object: StoredObject, from: string, store: ObjectStore): Batch {
+  return { partition, from, next: positionOf(object), object: givenObject(object, store) }
+}
+
+/** As a batch has it. */
+export function givenObject(object: StoredObject, store: ObjectStore): NonNullable<Batch['object']> {
   const { key, sizeBytes, modifiedAt } = object
   const open = async (signal: AbortSignal) => {
     try {
@@ -115,10 +120,11 @@ function batchOf(partition: string, object: StoredObject, from: string, store: O
       throw readerError(error instanceof ObjectChanged ? new Changed(key) : error)
     }
   }
-  return { partition, from, next: positionOf(object), object: { key, sizeBytes, modifiedAt, open } }
+  return { key, sizeBytes, modifiedAt, open }
 }
 
-class Changed extends Error {
+/** An object that was given before is not there any more, or is another one. */
+export class Changed extends Error {
   readonly key: string
 
   constructor(key: string) {
@@ -130,9 +136,10 @@ class Changed extends Error {
 /** These pass, or nothing but waiting helps. */
 const passing: readonly FailureCode[] = [...passingFailures, 'tls_refused']
 
-function readerError(error: unknown): unknown {
+/** What a reader rejects with. `place`: what was asked, where that is not the store. */
+export function readerError(error: unknown, place?: string): unknown {
   if (error instanceof Changed) return objectChanged(error.key, 'read')
   const isPassing = error instanceof ProbeFailure && passing.includes(error.code)
   const isAborted = error instanceof Error && error.name === 'AbortError'
-  return isPassing || isAborted ? new NotConnected() : error
+  return isPassing || isAborted ? new NotConnected(place) : error
 }

@@ -21,7 +21,7 @@ export function shareOf(partition: string): ObjectShare | undefined {
 }
 
 /** With the etag: an object that was replaced meanwhile gives another position. */
-export function positionOf({ key, etag }: StoredObject): string {
+export function positionOf({ key, etag }: Pick<StoredObject, 'key' | 'etag'>): string {
   return `${encodeURIComponent(etag)} ${key}`
 }
 

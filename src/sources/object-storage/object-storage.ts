@@ -1,40 +1,68 @@
-// Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its reader. What the stores have in common is
-// here; how to speak to them is in s3-store.ts and azure-blob-store.ts. `queueUrl` has no part in either.
+// Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its readers. What the stores have in common is
+// here; how to speak to them is in s3-store.ts and azure-blob-store.ts. With a queue, the queue tells of objects that come later.
 
-import { EgressError } from '../../lib/egress.ts'
-import { trustWith } from '../../lib/egress-tls.ts'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { awsCredentials } from '../aws/aws.ts'
-import { egressFailure } from '../failure.ts'
 import { excerptOf } from '../formats/decode.ts'
 import {
   ProbeFailure,
   type ProbeOptions,
   type ProbeResult,
+  type ProbeStep,
   type ReadableSource,
   type SourceContext,
   type Surroundings,
 } from '../source.ts'
 import { openAzureStore } from './azure-blob-store.ts'
+import { openAzureQueue } from './azure-queue.ts'
+import type { HoldTimes } from './held-messages.ts'
+import { makeInitialListing } from './initial-listing.ts'
+import type { MessageQueue } from './message-queue.ts'
+import { addressOf, reach, refusePlaintext } from './object-address.ts'
+import type { EventPlace } from './object-events.ts'
 import { listMatching } from './object-listing.ts'
-import { type ObjectPlace, operatorsEndpoint, placeOf } from './object-place.ts'
-import { makeObjectReader } from './object-reader.ts'
+import { type ObjectPlace, placeOf } from './object-place.ts'
+import { makeObjectReader, readerError } from './object-reader.ts'
 import { maxSampledObjects, sampleObjects } from './object-sample.ts'
+import { shareOf } from './object-shares.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
+import { type QueuePlace, queueAddress, queuePlaceOf, regionOfHost, shownQueue } from './queue-place.ts'
+import { makeQueueReader } from './queue-reader.ts'
+import { makeVersionsReader } from './queued-versions.ts'
 import { openS3Store } from './s3-store.ts'
+import { openSqsQueue } from './sqs-queue.ts'
 
-const connectMs = 10_000
 /** Of 1,000 objects each. Who has more that do not match can say more exactly which do. */
 const maxPages = 10
+
+/** Other clouds have no queues that tell of objects. */
+const typesWithQueues: readonly ObjectStorageSource['type'][] = ['s3', 'azureblobstorage']
+
+/** What a source opens: its store and, where it has one, its queue, both as the same user. */
+interface Opened {
+  store: ObjectStore
+  openQueue(place: QueuePlace): MessageQueue
+}
 
 export function makeObjectStorageSource(
   config: ObjectStorageSource,
   secrets: SourceSecrets,
   context: SourceContext,
+  /** How long messages are held; as usual when undefined. */
+  queueTimes?: HoldTimes,
 ): ReadableSource {
-  const openStore = (place: ObjectPlace, surroundings: Surroundings): ObjectStore => {
-    if (place.kind === 'azure') return openAzureStore(place, context, surroundings)
+  const openPlace = (place: ObjectPlace, surroundings: Surroundings): Opened => {
+    if (place.kind === 'azure') {
+      const store = openAzureStore(place, context, surroundings)
+      return {
+        store,
+        openQueue(queue) {
+          if (config.authentication === undefined) throw withoutCredentials(queue)
+          return openAzureQueue(queue, place.account, context, surroundings)
+        },
+      }
+    }
     const access = s3Access(config, secrets)
     const credentials = awsCredentials(
       { ...access, region: place.region, sessionName: place.bucket },
@@ -42,20 +70,38 @@ export function makeObjectStorageSource(
       surroundings,
     )
     const field = { IAM_USER: 'accessKey', IAM_ROLE: 'iamRole' }[access.authentication ?? 'IAM_USER']
-    return openS3Store(place, { credentials, field }, context, surroundings)
+    return {
+      store: openS3Store(place, { credentials, field }, context, surroundings),
+      openQueue(queue) {
+        if (!credentials) throw withoutCredentials(queue)
+        const region = regionOfHost(queue.host) ?? place.region
+        return openSqsQueue(queue, { credentials, field, region }, context, surroundings)
+      },
+    }
+  }
+
+  /** Undefined: the source goes by lists alone. */
+  const queuePlace = (place: ObjectPlace): QueuePlace | undefined => {
+    const hasQueue = config.isContinuous && typesWithQueues.includes(config.type)
+    return hasQueue && config.queueUrl !== undefined ? queuePlaceOf(config.queueUrl, place) : undefined
   }
 
   return {
     async probe(options): Promise<ProbeResult> {
-      const { signal, maxRecords, begin } = options
+      const { signal, maxRecords } = options
+      const begin = withoutRepeats(options.begin)
+      const reaching = { ...options, begin }
       begin('connect')
       const place = placeOf(config, secrets)
-      await reach(place, context, options)
-      const store = openStore(place, options)
+      const ofQueue = queuePlace(place)
+      await reach(addressOf(place, context), context, reaching)
+      if (ofQueue) await reach(queueAddress(ofQueue), context, reaching)
+      const { store, openQueue } = openPlace(place, options)
       try {
         if (config.authentication !== undefined) begin('authenticate')
         const objects = await describe(store, place, config.isContinuous, signal)
         begin('describe')
+        if (ofQueue) await describeQueue(openQueue(ofQueue), signal)
         const { format, compression, delimiter } = config
         const decoding = { format, compression, ...(delimiter !== undefined && { delimiter }) }
         return { samples: [await sampleObjects(objects, { store, decoding, maxRecords, signal, begin })] }
@@ -66,18 +112,77 @@ export function makeObjectStorageSource(
 
     async open(positions, surroundings, selection = {}) {
       const place = placeOf(config, secrets)
-      refusePlaintext(place, context)
-      const store = openStore(place, surroundings)
-      const { pattern } = place
-      return makeObjectReader({
+      const ofQueue = queuePlace(place)
+      refusePlaintext(addressOf(place, context), context)
+      if (ofQueue) refusePlaintext(queueAddress(ofQueue), context)
+      const { store, openQueue } = openPlace(place, surroundings)
+      const [{ pattern }, { signal }] = [place, surroundings]
+      const ranges = Object.keys(selection.until ?? {})
+      // Ranges of lists may be left from when the source went by lists.
+      if (!ofQueue || (selection.until && ranges.every((partition) => shareOf(partition)))) {
+        if (!selection.until) await letIn([store], listMatching(store, pattern, undefined, signal))
+        return makeObjectReader({ store, pattern, isContinuous: config.isContinuous, positions, selection, signal })
+      }
+      if (selection.until) return makeVersionsReader(store, selection.until, signal)
+      const share = selection.share ?? { index: 0, count: 1 }
+      const listing = config.skipInitialLoad ? undefined : makeInitialListing({ store, pattern, positions, share })
+      const queue = openQueue(ofQueue)
+      const shown = shownQueue(ofQueue)
+      await letIn([queue, store], queue.describe(signal), shown)
+      return makeQueueReader({
         store,
+        queue,
+        shownQueue: shown,
         pattern,
-        isContinuous: config.isContinuous,
-        positions,
-        selection,
-        signal: surroundings.signal,
+        place: eventPlace(place),
+        listing,
+        // All of them read the same queue: what waits there is to be told once.
+        tellsWaiting: share.index === 0,
+        ...(queueTimes && { times: queueTimes }),
+        signal,
       })
     },
+  }
+}
+
+/** Whether we are let in shows while what was before may still go on, and not with the first read. */
+async function letIn(opened: { close(): void }[], asked: Promise<unknown>, place?: string): Promise<void> {
+  try {
+    await asked
+  } catch (error) {
+    for (const one of opened) one.close()
+    throw readerError(error, place)
+  }
+}
+
+function eventPlace(place: ObjectPlace): EventPlace {
+  return place.kind === 'azure' ? { kind: 'azure', container: place.container } : { kind: 's3', bucket: place.bucket }
+}
+
+function withoutCredentials({ name }: QueuePlace): ProbeFailure {
+  return new ProbeFailure({
+    step: 'authenticate',
+    code: 'not_set_up',
+    reason: `the queue "${name}" is read with credentials, and the source has none`,
+    remedy: 'send an access key, a role or, for Azure, a connection string with authentication CONNECTION_STRING',
+    field: 'authentication',
+  })
+}
+
+/** What is done with the store is done with the queue too. */
+function withoutRepeats(begin: ProbeOptions['begin']): ProbeOptions['begin'] {
+  const steps = new Set<ProbeStep>()
+  return (step) => {
+    if (!steps.has(step)) begin(step)
+    steps.add(step)
+  }
+}
+
+async function describeQueue(queue: MessageQueue, signal: AbortSignal): Promise<void> {
+  try {
+    await queue.describe(signal)
+  } finally {
+    queue.close()
   }
 }
 
@@ -88,70 +193,6 @@ function s3Access({ authentication, iamRole, type }: ObjectStorageSource, { acce
     throw new ProbeFailure({ step: 'authenticate', code: 'not_set_up', reason, remedy, field: 'authentication' })
   }
   return { authentication: authentication === 'CONNECTION_STRING' ? undefined : authentication, accessKey, iamRole }
-}
-
-/** By a connection of its own: whether there is anything at the other end is then known before anything is said to it. */
-async function reach(place: ObjectPlace, context: SourceContext, options: ProbeOptions): Promise<void> {
-  const { egress, signal, begin } = options
-  const { url, shown, field } = addressOf(place, context)
-  const hasTls = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const port = Number(url.port || (hasTls ? 443 : 80))
-  try {
-    const limits = { timeoutMs: connectMs, signal }
-    const socket = hasTls
-      ? await egress.connectTls(host, port, { ...limits, tls: trustWith(context.caCertificates) })
-      : await egress.connect(host, port, limits)
-    socket.destroy()
-  } catch (error) {
-    if (!(error instanceof EgressError)) throw error
-    if (error.failure === 'tls') begin('tls')
-    throw notReached(egressFailure(error, shown, field))
-  }
-  if (hasTls) begin('tls')
-  else refusePlaintext(place, context, begin)
-}
-
-/** An authority cannot be sent with this kind of source: the operator has those beyond what everyone trusts. */
-function notReached(failure: ProbeFailure): ProbeFailure {
-  if (failure.code !== 'certificate_untrusted') return failure
-  const remedy = 'use a certificate that everyone trusts, or have the operator of Penstock add its authority'
-  return new ProbeFailure({ ...failure, remedy })
-}
-
-interface Address {
-  url: URL
-  /** As the user knows it. */
-  shown: string
-  field: string
-  /** The operator has put it there. */
-  isOperators: boolean
-}
-
-function addressOf(place: ObjectPlace, context: SourceContext): Address {
-  if (place.kind === 'azure') {
-    const url = new URL(place.account.endpoint)
-    return { url, shown: url.host, field: 'connectionString', isOperators: false }
-  }
-  const { endpoint, bucket, isPathStyle, vendor } = place
-  const url = new URL(endpoint)
-  if (!isPathStyle) url.hostname = `${bucket}.${url.hostname}`
-  const elsewhere = operatorsEndpoint(vendor, context)
-  const isOperators = elsewhere !== undefined
-  return { url: isOperators ? new URL(elsewhere) : url, shown: url.host, field: 'url', isOperators }
-}
-
-function refusePlaintext(place: ObjectPlace, context: SourceContext, begin?: ProbeOptions['begin']): void {
-  const { url, shown, field, isOperators } = addressOf(place, context)
-  if (url.protocol === 'https:' || isOperators || context.allowPlaintext) return
-  begin?.('tls')
-  throw new ProbeFailure({
-    step: 'tls',
-    code: 'tls_refused',
-    reason: `the address of ${shown} begins with http://, so that data and keys would cross the network in the clear`,
-    remedy: 'use https://, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true',
-    field,
-  })
 }
 
 /** The first objects that the pattern takes. */

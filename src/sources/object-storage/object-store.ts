@@ -1,6 +1,7 @@
 // What the source asks of a store of objects, whoever's it is. All of it rejects with a ProbeFailure of the step that it is
 // part of, or with ObjectChanged, and gives up when the signal is aborted.
 import type { Readable } from 'node:stream'
+import { ProbeFailure } from '../source.ts'
 
 export interface StoredObject {
   key: string
@@ -22,6 +23,7 @@ export const maxEmptyPages = 1_000
 export interface ObjectStore {
   /** The next objects, up to 1,000, whose keys begin with `prefix` and come after `after`, in the order of their keys. */
   list(prefix: string, after: string | undefined, signal: AbortSignal): Promise<ObjectPage>
+  /** Undefined only when the store says that it has no such object, or when it can have none. */
   find(key: string, signal: AbortSignal): Promise<StoredObject | undefined>
   /** Bytes from `start` up to and without `end`, which are within the object. */
   read(object: StoredObject, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>
@@ -36,6 +38,17 @@ export class ObjectChanged extends Error {
     super('the object was changed or deleted since it was listed')
     this.name = 'ObjectChanged'
   }
+}
+
+/** What is wrong with one object, and says nothing of the others. */
+export class ObjectUnavailable extends ProbeFailure {}
+
+/** Most that a key may have at S3 in UTF-8. */
+export const maxKeyBytes = 1_024
+
+/** Such a key leads elsewhere where it is a part of a URL. */
+export function hasDotSegment(key: string): boolean {
+  return /(?:^|\/)\.\.?(?:\/|$)/.test(key)
 }
 
 /** Lists and headers do not always agree on the quotes around an etag; without them it is the same in both. */

@@ -4,7 +4,7 @@ import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
 import { excerptOf } from '../formats/decode.ts'
 import { type FailureCode, ProbeFailure } from '../source.ts'
 import type { BucketPlace } from './object-place.ts'
-import { ObjectChanged } from './object-store.ts'
+import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 
 export interface S3Attempt extends AwsAttempt {
   isPublic: boolean
@@ -42,9 +42,18 @@ export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSigna
   }
   const { name, status } = readAwsError(error)
   const isOfObject = attempt.needs === 's3:GetObject'
-  if (isOfObject && (changed.includes(name) || (attempt.mayBeBare && status === 404))) return new ObjectChanged()
+  if (isOfObject && (changed.includes(name) || (attempt.mayBeBare && isUnclear(name, status)))) {
+    return new ObjectChanged()
+  }
   if (name === 'InvalidObjectState') {
-    return failed('not_set_up', `${thing} is archived`, 'restore it, or use a pattern that leaves it out', fields.thing)
+    const remedy = 'restore it, or use a pattern that leaves it out'
+    return new ObjectUnavailable({
+      step,
+      code: 'not_set_up',
+      reason: `${thing} is archived`,
+      remedy,
+      field: fields.thing,
+    })
   }
   // What the client calls an answer that has no name of its own. A store names what is missing.
   const isNameless = name === 'NotFound' && !attempt.mayBeBare
@@ -52,4 +61,9 @@ export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSigna
   if (failure.code !== 'permission_missing' || !attempt.isPublic) return failure
   const reason = `${thing} is not open to everyone for ${attempt.needs}`
   return failed('permission_missing', reason, 'send an access key, or make it public', 'authentication')
+}
+
+/** An answer without a name: it may be about the object, or about anything else. */
+function isUnclear(name: string, status: number | undefined): boolean {
+  return status === 404 || (status === 400 && name === '')
 }

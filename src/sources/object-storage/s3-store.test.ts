@@ -9,7 +9,7 @@ import { startScripted } from '../../../test/sources/scripted-server.ts'
 import { Egress } from '../../lib/egress.ts'
 import { parsePattern } from './object-pattern.ts'
 import type { BucketPlace } from './object-place.ts'
-import type { ObjectStore } from './object-store.ts'
+import { type ObjectStore, ObjectUnavailable } from './object-store.ts'
 import { openS3Store } from './s3-store.ts'
 
 const object = { key: 'a.json', sizeBytes: jsonLines.length, etag: '', modifiedAt: undefined }
@@ -187,6 +187,81 @@ describe('a store that speaks S3', () => {
       await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), { name: 'ProbeFailure', code })
     })
   }
+
+  it('tells an archived object apart from what is wrong with others, too', async (test) => {
+    const failureOf = async (name: string): Promise<unknown> => {
+      const { url: endpoint } = await scripted(test, `<Error><Code>${name}</Code></Error>`, 403)
+      return openAt(test, { endpoint })
+        .read(object, 0, 8, signal)
+        .catch((error: unknown) => error)
+    }
+    assert.ok((await failureOf('InvalidObjectState')) instanceof ObjectUnavailable)
+    for (const name of ['KMSDisabledException', 'AccessDenied']) {
+      assert.ok(!((await failureOf(name)) instanceof ObjectUnavailable), name)
+    }
+  })
+
+  describe('asked for an object, answers without a word', () => {
+    /** To HEAD with a status, to a list with what is given. */
+    const answering = async (test: TestContext, status: number, list: string, listStatus = 200) => {
+      const server = await startScripted(({ method }, response) => {
+        if (method === 'HEAD') response.writeHead(status).end()
+        else response.writeHead(listStatus).end(list)
+      })
+      test.after(() => server.stop())
+      const find = (key: string) => openAt(test, { endpoint: server.url }).find(key, signal)
+      return { find, asked: () => server.requests.map(({ method, url }) => `${method} ${url}`) }
+    }
+
+    it('is believed when a list does not have the object', async (test) => {
+      for (const status of [404, 400]) {
+        const { find, asked } = await answering(test, status, listOf(contentsOf('a.json.bak')))
+        assert.equal(await find('a.json'), undefined)
+        assert.match(asked()[1] ?? '', /^GET .*list-type=2&max-keys=1&prefix=a\.json/)
+      }
+    })
+
+    it('is not believed when a list has it, unless it is the name that is not taken', async (test) => {
+      const missing = await answering(test, 404, listOf(contentsOf('a.json')))
+      assert.equal((await missing.find('a.json'))?.etag, 'x')
+      const refused = await answering(test, 400, listOf(contentsOf('a.json')))
+      assert.equal(await refused.find('a.json'), undefined)
+    })
+
+    for (const [name, status, code] of [
+      ['NoSuchBucket', 404, 'not_found'],
+      ['ExpiredToken', 400, 'credentials_refused'],
+      ['AccessDenied', 403, 'permission_missing'],
+      ['', 404, 'protocol_mismatch'],
+    ] as const) {
+      it(`is told by what a list says: ${name || 'nothing either'}`, async (test) => {
+        for (const ofHead of [404, 400]) {
+          const error = name && `<Error><Code>${name}</Code></Error>`
+          const { find } = await answering(test, ofHead, error, status)
+          await assert.rejects(find('a.json'), { name: 'ProbeFailure', code }, `${ofHead}`)
+        }
+      })
+    }
+
+    it('is not asked for a key that no object can have', async (test) => {
+      const { find, asked } = await answering(test, 500, '')
+      assert.equal(await find('é'.repeat(513)), undefined)
+      assert.deepEqual(asked(), [])
+      await assert.rejects(find('é'.repeat(512)), { code: 'source_failed' })
+    })
+
+    it('is no reason to ask for ever, where the region is only guessed', async (test) => {
+      const server = await startScripted(({ method, url = '' }, response) => {
+        const isList = url.includes('list-type')
+        if (method === 'HEAD') response.writeHead(400).end()
+        else if (isList) response.end(listOf(''))
+        else response.writeHead(400).end('<Error><Code>XMinioInvalidObjectName</Code></Error>')
+      })
+      test.after(() => server.stop())
+      const store = openAt(test, { endpoint: server.url, isRegionGuessed: true })
+      assert.equal(await store.find('a.json', signal), undefined)
+    })
+  })
 
   for (const [name, status] of [
     ['PreconditionFailed', 412],

@@ -16,6 +16,7 @@ import { type BucketPlace, operatorsEndpoint } from './object-place.ts'
 import {
   bareEtag,
   maxEmptyPages,
+  maxKeyBytes,
   ObjectChanged,
   type ObjectPage,
   type ObjectStore,
@@ -45,26 +46,46 @@ export function openS3Store(
   let at = place
   let client = makeClient(at, access, context, handler)
 
+  /** Some stores name their region in the body of an answer only, which that to HEAD does not have. */
+  const withRegion = async (
+    client: S3Client,
+    Key: string,
+    abortSignal: AbortSignal,
+    bare: unknown,
+  ): Promise<unknown> => {
+    try {
+      const command = new GetObjectCommand({ Bucket, Key, Range: 'bytes=0-0' })
+      const { Body } = await client.send(command, { abortSignal })
+      ;(Body as Readable).destroy()
+      return bare
+    } catch (error) {
+      return readAwsError(error).region === undefined ? bare : error
+    }
+  }
+
   /** In the region that the store names, when the URL names none. */
   const send = async <Output>(
     attempt: S3Attempt,
     signal: AbortSignal,
     ask: (client: S3Client) => Promise<Output>,
   ): Promise<Output> => {
+    const asked = at
     try {
       return await ask(client)
     } catch (error) {
       const failure = s3Failure(error, attempt, signal)
-      const { region } = readAwsError(error)
-      const mayMove = at.isRegionGuessed && region !== undefined && region !== at.region
-      if (!mayMove || failure instanceof ObjectChanged || failure.code !== 'wrong_region') throw failure
-      at = {
-        ...at,
-        region,
-        isRegionGuessed: false,
-        ...(at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }),
+      const { region, status } = readAwsError(error)
+      const mayMove = asked.isRegionGuessed && region !== undefined && region !== asked.region
+      // An answer without a body has no name for it.
+      const isBare = attempt.mayBeBare === true && status === 400
+      const isElsewhere = isBare || (!(failure instanceof ObjectChanged) && failure.code === 'wrong_region')
+      if (!mayMove || !isElsewhere) throw failure
+      // Of several that are asked at once, the first one moves.
+      if (at === asked) {
+        const endpoint = at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }
+        at = { ...at, region, isRegionGuessed: false, ...endpoint }
+        client = makeClient(at, access, context, handler)
       }
-      client = makeClient(at, access, context, handler)
     }
     try {
       return await ask(client)
@@ -73,41 +94,56 @@ export function openS3Store(
     }
   }
 
-  return {
-    async list(prefix, after, abortSignal): Promise<ObjectPage> {
-      const attempt = listAttempt(place, access)
-      let next: { StartAfter?: string; ContinuationToken?: string } = after === undefined ? {} : { StartAfter: after }
-      // Some stores give pages of what was deleted, with nothing in them.
-      for (let emptyPages = 0; ; emptyPages++) {
-        const page = await send(attempt, abortSignal, async (client) => {
-          const command = new ListObjectsV2Command({
-            Bucket,
-            MaxKeys: 1000,
-            // Keys may hold characters that XML cannot.
-            EncodingType: 'url',
-            ...(prefix !== '' && { Prefix: prefix }),
-            ...next,
-          })
-          const read = pageOf(await client.send(command, { abortSignal }))
-          if (read.next !== undefined && emptyPages >= maxEmptyPages) throw new Error('a list without an end')
-          return read
+  const list = async (
+    prefix: string,
+    { after, MaxKeys }: { after: string | undefined; MaxKeys: number },
+    abortSignal: AbortSignal,
+  ): Promise<ObjectPage> => {
+    const attempt = listAttempt(place, access)
+    let next: { StartAfter?: string; ContinuationToken?: string } = after === undefined ? {} : { StartAfter: after }
+    // Some stores give pages of what was deleted, with nothing in them.
+    for (let emptyPages = 0; ; emptyPages++) {
+      const page = await send(attempt, abortSignal, async (client) => {
+        const command = new ListObjectsV2Command({
+          Bucket,
+          MaxKeys,
+          // Keys may hold characters that XML cannot.
+          EncodingType: 'url',
+          ...(prefix !== '' && { Prefix: prefix }),
+          ...next,
         })
-        if (page.next === undefined) return page
-        next = { ContinuationToken: page.next }
-      }
-    },
+        const read = pageOf(await client.send(command, { abortSignal }))
+        if (read.next !== undefined && emptyPages >= maxEmptyPages) throw new Error('a list without an end')
+        return read
+      })
+      if (page.next === undefined) return page
+      next = { ContinuationToken: page.next }
+    }
+  }
+
+  return {
+    list: (prefix, after, signal) => list(prefix, { after, MaxKeys: 1_000 }, signal),
 
     async find(key, abortSignal) {
+      if (Buffer.byteLength(key) > maxKeyBytes) return undefined
       const attempt = { ...readAttempt(place, access, key), step: 'describe' as const, mayBeBare: true }
+      let status: number | undefined
       try {
         const head = await send(attempt, abortSignal, (client) =>
-          client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal }),
+          client.send(new HeadObjectCommand({ Bucket, Key: key }), { abortSignal }).catch(async (error: unknown) => {
+            const answer = readAwsError(error)
+            status = answer.status
+            if (status !== 400 || answer.region !== undefined || !at.isRegionGuessed) throw error
+            throw await withRegion(client, key, abortSignal, error)
+          }),
         )
         const { ContentLength: sizeBytes = 0, ETag, LastModified: modifiedAt } = head
         return { key, sizeBytes, etag: bareEtag(ETag), modifiedAt }
       } catch (error) {
-        if (error instanceof ObjectChanged) return undefined
-        throw error
+        if (!(error instanceof ObjectChanged)) throw error
+        // Its errors have names: what is wrong with more than this object shows.
+        const { objects } = await list(key, { after: undefined, MaxKeys: 1 }, abortSignal)
+        return status === 404 ? objects.find((object) => object.key === key) : undefined
       }
     },
 

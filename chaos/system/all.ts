@@ -1,0 +1,38 @@
+// Every drill of the whole system. Those of pipes are in chaos/drills.ts.
+import { diskFailures } from './disk-failures.ts'
+import { diskFull } from './disk-full.ts'
+import { diskSlow } from './disk-slow.ts'
+import type { SystemDrill } from './drill.ts'
+import { killDrill } from './kills.ts'
+import { linearDrill } from './linear.ts'
+import { nginxDrill } from './nginx.ts'
+import { overloadDrill } from './overload.ts'
+import { powerOfPostgres, powerOfPostgresControl } from './power-postgres.ts'
+import { powerOfSqlite, powerOfSqliteControl } from './power-sqlite.ts'
+import { restartsDrill } from './restarts.ts'
+import { shutdownDrill } from './shutdown.ts'
+import { soakDrill } from './soak.ts'
+import { guessStormDrill, slowStormDrill } from './storms.ts'
+import { fuzzDrill, lastAdminDrill, modelDrill } from './suites.ts'
+
+export const systemDrills: SystemDrill[] = [
+  killDrill,
+  powerOfSqlite,
+  powerOfSqliteControl,
+  powerOfPostgres,
+  powerOfPostgresControl,
+  diskFailures,
+  diskFull,
+  diskSlow,
+  restartsDrill,
+  modelDrill,
+  linearDrill,
+  lastAdminDrill,
+  shutdownDrill,
+  overloadDrill,
+  soakDrill,
+  fuzzDrill,
+  guessStormDrill,
+  slowStormDrill,
+  nginxDrill,
+]

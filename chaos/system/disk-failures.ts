@@ -1,0 +1,216 @@
+// R4: a write that failed says so. One system call after another is made to fail, the first, the second and so on, until a whole
+// run does not come to it: a start on data with a long log, writes and reads one after another, a checkpoint, a stop.
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { straceCommand } from './disk-tools.ts'
+import type { SystemDrill } from './drill.ts'
+import { NotStarted, readSample, type Server, startServer } from './drill-process.ts'
+import { inStore, padLog } from './drill-store.ts'
+import { type Books, compare, makeSend, makeWriters, openBooks } from './drill-writers.ts'
+
+/** What fails: the calls, and the files in the data folder that they are about. */
+interface Fault {
+  name: string
+  calls: string
+  files: string[]
+  isSync?: boolean
+}
+
+const database = 'penstock.db'
+const log = `${database}-wal`
+const index = `${database}-shm`
+const folderItself = '.'
+
+const faults: Fault[] = [
+  { name: 'sync of the log', calls: 'fsync,fdatasync', files: [log], isSync: true },
+  { name: 'sync of the file', calls: 'fsync,fdatasync', files: [database], isSync: true },
+  { name: 'sync of the folder', calls: 'fsync,fdatasync', files: [folderItself], isSync: true },
+  { name: 'write to the log', calls: 'pwrite64', files: [log] },
+  { name: 'write to the file', calls: 'pwrite64', files: [database] },
+  { name: 'room for the index', calls: 'pwrite64,ftruncate', files: [index] },
+  { name: 'open', calls: 'openat', files: [folderItself, database, log, index, `${database}.lock`] },
+]
+
+const rounds = 2
+const endTimeoutMs = 20_000
+/** Of sysexits.h: an error of input or output. */
+const exitInputOutput = 74
+/** A start that was refused with a sentence. */
+const exitRefused = 1
+
+export const diskFailures: SystemDrill = {
+  id: 'R4',
+  promise: 'a write that the disk failed to keep is never acknowledged, and a failed sync ends the process',
+  ci: 30,
+  full: 5_000,
+  unit: 'calls of each kind',
+  run: async ({ size, folder }) => {
+    const prepared = await prepare(folder)
+    const figures = { runs: 0, failures: 0, refusedStarts: 0, ends: 0, writes: 0, refusedWrites: 0, broken: 0 }
+    const sentences: string[] = []
+    for (const fault of faults) {
+      for (let number = 1; number <= size; number++) {
+        const outcome = await failOnce(prepared, fault, number)
+        if (!outcome.isReached) break
+        figures.runs++
+        figures.failures += outcome.failures
+        figures.refusedStarts += outcome.end === 'not started' ? 1 : 0
+        figures.ends += outcome.end === 'ended' ? 1 : 0
+        figures.writes += outcome.writes
+        figures.refusedWrites += outcome.refusedWrites
+        figures.broken += outcome.broken.length
+        sentences.push(...outcome.broken.map((sentence) => `${fault.name}, ${number}: ${sentence}`))
+      }
+    }
+    const isKept = figures.broken === 0
+    return { isKept, figures, ...(isKept ? {} : { toLookAt: sentences.slice(0, 20).join('; ') }) }
+  },
+}
+
+interface Prepared {
+  folder: string
+  template: string
+  makeBooks(): Books
+}
+
+async function prepare(folder: string): Promise<Prepared> {
+  const template = join(folder, 'template')
+  mkdirSync(template, { mode: 0o700 })
+  const server = await startServer({ folder: template })
+  await server.kill()
+  const books = await inStore(template, (store) => openBooks(store, readSample(template)))
+  padLog(template)
+  const makeBooks = (): Books => ({
+    ...books,
+    ledgers: books.ledgers.map((ledger) => ({ ...ledger, attempted: [] })),
+    endpoints: new Set(),
+  })
+  return { folder, template, makeBooks }
+}
+
+interface Outcome {
+  /** The run came to the call that was to fail. */
+  isReached: boolean
+  /** One in each thread that came to it. */
+  failures: number
+  end: 'not started' | 'ended' | 'stopped'
+  writes: number
+  refusedWrites: number
+  /** A sentence for each promise that was broken. */
+  broken: string[]
+}
+
+/** Has the call of this number fail, in every thread that comes to it. */
+async function failOnce({ folder, template, makeBooks }: Prepared, fault: Fault, number: number): Promise<Outcome> {
+  const data = join(folder, 'data')
+  const traceFile = join(folder, 'trace')
+  rmSync(data, { recursive: true, force: true })
+  rmSync(traceFile, { force: true })
+  mkdirSync(data, { mode: 0o700 })
+  cpSync(template, data, { recursive: true })
+  const books = makeBooks()
+  const broken: string[] = []
+  const outcome: Outcome = { isReached: false, failures: 0, end: 'stopped', writes: 0, refusedWrites: 0, broken }
+  const strace = straceCommand({
+    calls: fault.calls,
+    files: fault.files.map((file) => join(data, file)),
+    effect: `error=EIO:when=${number}`,
+    traceFile,
+  })
+  let server: Server | undefined
+  try {
+    server = await startServer({ folder: data, strace })
+    await work(books, server, outcome)
+    const atStop = readTrace(traceFile)
+    if (fault.isSync && atStop.failures > 0) {
+      const code = await within(server.ended)
+      if (code !== exitInputOutput) broken.push(`the process went on after a failed sync (${code})`)
+      else if (atStop.isSyncedAgain) broken.push('a failed sync was tried again')
+      outcome.end = 'ended'
+    } else {
+      server.child.kill('SIGTERM')
+      const code = await within(server.ended)
+      if (code !== 0) broken.push(`a stop ended with ${code}: ${server.complaints().slice(-300)}`)
+    }
+  } catch (error) {
+    if (!(error instanceof NotStarted)) throw error
+    outcome.end = 'not started'
+    const isExplained = error.exitCode === exitRefused || error.exitCode === exitInputOutput
+    if (!isExplained) broken.push(error.message.slice(0, 600))
+  } finally {
+    await server?.kill()
+  }
+  outcome.failures = readTrace(traceFile).failures
+  outcome.isReached = outcome.failures > 0
+  outcome.writes = books.acknowledgedWrites
+  broken.push(...(await lookAfterwards(data, books)))
+  return outcome
+}
+
+async function work(books: Books, server: Server, outcome: Outcome): Promise<void> {
+  const { send, close } = makeSend(server.url, books.sample)
+  const { broken } = outcome
+  const isEnding = (): boolean => server.child.exitCode !== null
+  let last: number | undefined
+  for (let round = 0; round < rounds; round++) {
+    for (const write of makeWriters(books, send)) {
+      last = await write()
+      if (last === undefined) break
+      if (last === 503) outcome.refusedWrites++
+      else if (last !== 200) broken.push(`a write was answered with ${last}`)
+      const read = await send('GET', books.ledgers[0]!.path)
+      if (read !== undefined && read !== 200 && read !== 503) broken.push(`a read was answered with ${read}`)
+    }
+    if (last === undefined) break
+  }
+  close()
+  if (last === undefined) {
+    await within(server.ended)
+    if (!isEnding()) broken.push('a write was not answered, and the process goes on')
+  } else if (last !== 200 && (await within(server.ended, 1_000)) !== exitInputOutput) {
+    broken.push(`the last write was answered with ${last}: a single failure lasts`)
+  }
+}
+
+/** Everything is well again without the failure. */
+async function lookAfterwards(data: string, books: Books): Promise<string[]> {
+  let server: Server | undefined
+  try {
+    server = await startServer({ folder: data })
+    const findings = await inStore(data, (store) => compare(store, books))
+    return Object.entries(findings).flatMap(([kind, found]: [string, string[]]) =>
+      found.map((one) => `${kind}: ${one}`),
+    )
+  } catch (error) {
+    if (error instanceof NotStarted) return [error.message.slice(0, 600)]
+    throw error
+  } finally {
+    await server?.kill()
+  }
+}
+
+/** Another thread may be syncing the same file at that moment; the one that was told of the failure must not. */
+function readTrace(file: string): { failures: number; isSyncedAgain: boolean } {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  const failed = new Set<string>()
+  let failures = 0
+  let isSyncedAgain = false
+  for (const line of lines) {
+    const [, thread, synced] = /^(\d+) +f(?:data)?sync\(\d+<([^>]*)>/.exec(line) ?? []
+    const which = `${thread} ${synced}`
+    if (line.includes('(INJECTED)')) {
+      failures++
+      failed.add(which)
+    } else if (synced !== undefined && failed.has(which)) isSyncedAgain = true
+  }
+  return { failures, isSyncedAgain }
+}
+
+async function within(ended: Promise<number | null>, timeoutMs = endTimeoutMs): Promise<number | null | 'running'> {
+  const waiting = new AbortController()
+  const late = sleep(timeoutMs, 'running' as const, { signal: waiting.signal }).catch(() => 'running' as const)
+  const outcome = await Promise.race([ended, late])
+  waiting.abort()
+  return outcome
+}

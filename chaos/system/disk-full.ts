@@ -1,0 +1,158 @@
+// R5: on a full disk writes are refused and reads go on, and as soon as there is room again, so do writes, without a restart.
+// Every other time the disk fills up just when the log is to be moved into the database file.
+import { execFile } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { requirePrograms } from './disk-tools.ts'
+import type { SystemDrill } from './drill.ts'
+import { readSample, type Server, startServer } from './drill-process.ts'
+import { inStore, padLog } from './drill-store.ts'
+import { type Books, compare, makeSend, makeWriters, openBooks, type Send } from './drill-writers.ts'
+
+const run = promisify(execFile)
+const diskMegabytes = 64
+/** Until the first write is refused. */
+const patienceMs = 60_000
+const fullForMs = 1_500
+const healWithinMs = 1_000
+/** So much less than it takes to start a checkpoint is in the log, and so much more has room: that is less than it needs. */
+const shortByBytes = 24_576
+const roomBytes = 98_304
+
+export const diskFull: SystemDrill = {
+  id: 'R5',
+  promise: 'on a full disk writes get 503 and reads 200, and writes go on within a second when there is room again',
+  ci: 2,
+  full: 40,
+  unit: 'times full',
+  run: async ({ size, folder }) => {
+    const programs = requirePrograms({ mount: 'mount', umount: 'mount' })
+    const disk = join(folder, 'disk')
+    mkdirSync(disk)
+    await run(programs.mount, ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', disk])
+    try {
+      return tell(await fillAgainAndAgain(disk, size))
+    } finally {
+      await run(programs.umount, [disk])
+    }
+  },
+}
+
+interface Filling {
+  refusedWrites: number
+  reads: number
+  healedMs: number
+  failedCheckpoints: number
+  /** A sentence for each promise that was broken. */
+  broken: string[]
+}
+
+function tell(fillings: Filling[]) {
+  const sum = (of: (filling: Filling) => number): number => fillings.reduce((total, filling) => total + of(filling), 0)
+  const broken = fillings.flatMap((filling, index) => filling.broken.map((sentence) => `${index + 1}: ${sentence}`))
+  return {
+    isKept: broken.length === 0,
+    figures: {
+      fillings: fillings.length,
+      refusedWrites: sum(({ refusedWrites }) => refusedWrites),
+      reads: sum(({ reads }) => reads),
+      failedCheckpoints: sum(({ failedCheckpoints }) => failedCheckpoints),
+      healedMs: Math.max(...fillings.map(({ healedMs }) => healedMs)),
+      broken: broken.length,
+    },
+    ...(broken.length === 0 ? {} : { toLookAt: broken.slice(0, 20).join('; ') }),
+  }
+}
+
+async function fillAgainAndAgain(disk: string, size: number): Promise<Filling[]> {
+  const data = join(disk, 'data')
+  mkdirSync(data, { mode: 0o700 })
+  let server = await startServer({ folder: data })
+  const fillings: Filling[] = []
+  try {
+    const books = await inStore(data, (store) => openBooks(store, readSample(data)))
+    while (fillings.length < size) {
+      const meetsCheckpoint = fillings.length % 2 === 1
+      if (meetsCheckpoint) {
+        await server.kill()
+        padLog(data, { shortByBytes })
+        server = await startServer({ folder: data })
+      }
+      const filling = await fillOnce(disk, server, books, meetsCheckpoint ? roomBytes : 0)
+      await server.kill()
+      server = await startServer({ folder: data })
+      const findings = await inStore(data, (store) => compare(store, books))
+      for (const [kind, found] of Object.entries(findings))
+        filling.broken.push(...found.map((one: string) => `${kind}: ${one}`))
+      fillings.push(filling)
+    }
+    return fillings
+  } finally {
+    await server.kill()
+  }
+}
+
+async function fillOnce(disk: string, server: Server, books: Books, room: number): Promise<Filling> {
+  const filling: Filling = { refusedWrites: 0, reads: 0, healedMs: 0, failedCheckpoints: 0, broken: [] }
+  const { send, close } = makeSend(server.url, books.sample)
+  const write = takeTurns(makeWriters(books, send))
+  const filler = join(disk, 'filler')
+  try {
+    if ((await write()) !== 200) filling.broken.push('a write was refused before the disk was full')
+    fill(disk, filler, room)
+    await callWhileFull(books, send, write, filling)
+    rmSync(filler)
+    const emptiedAt = performance.now()
+    for (let status = await write(); status !== 200; status = await write()) {
+      if (performance.now() - emptiedAt > patienceMs) break
+      if (status !== 503) filling.broken.push(`a write was answered with ${status}`)
+    }
+    filling.healedMs = Math.round(performance.now() - emptiedAt)
+    if (filling.healedMs > healWithinMs) filling.broken.push(`writes went on after ${filling.healedMs} ms only`)
+    if (server.child.exitCode !== null || server.child.signalCode !== null) filling.broken.push('the process has ended')
+  } finally {
+    rmSync(filler, { force: true })
+    close()
+  }
+  filling.failedCheckpoints = server.complaints().split('could not be moved into the database file').length - 1
+  return filling
+}
+
+async function callWhileFull(
+  books: Books,
+  send: Send,
+  write: () => Promise<number | undefined>,
+  filling: Filling,
+): Promise<void> {
+  const patientUntilMs = performance.now() + patienceMs
+  let untilMs = patientUntilMs
+  while (performance.now() < untilMs) {
+    const status = await write()
+    if (status === 503 && filling.refusedWrites++ === 0) untilMs = performance.now() + fullForMs
+    if (status !== 200 && status !== 503) filling.broken.push(`a write was answered with ${status}`)
+    const read = await send('GET', books.ledgers[0]!.path)
+    filling.reads++
+    if (read !== 200) filling.broken.push(`a read was answered with ${read}`)
+  }
+  if (filling.refusedWrites === 0) filling.broken.push('the disk was never full')
+}
+
+function takeTurns(writers: (() => Promise<number | undefined>)[]): () => Promise<number | undefined> {
+  let turn = 0
+  return () => writers[turn++ % writers.length]!()
+}
+
+/** Leaves so much room, or none at all. */
+function fill(disk: string, filler: string, roomBytes: number): void {
+  const descriptor = openSync(filler, 'w')
+  const { bsize } = statfsSync(disk)
+  const block = Buffer.alloc(bsize)
+  try {
+    while (roomBytes === 0 || statfsSync(disk).bavail * bsize > roomBytes) writeSync(descriptor, block)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,155 @@
+// `penstock start` as a process of its own, on a port that the next one takes over, and calls to it whose answer, or the lack of
+// one, is told exactly.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { AdminKey, Installation } from '../penstock-process.ts'
+import { mutation, NotStarted } from './drill-process.ts'
+
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+// What `penstock` itself sets when it runs from source.
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
+const startTimeoutMs = 60_000
+
+export interface ApiOptions {
+  /** Any free one unless told. */
+  port?: number
+  /** Of Node, before the program. */
+  flags?: string[]
+  /** A mutant of test/mutants.ts. */
+  mutant?: string
+}
+
+export interface Api {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** The exit code; null after a signal. */
+  readonly ended: Promise<number | null>
+  kill(): Promise<void>
+  /** As an operator stops it. Resolves to the exit code. */
+  stop(): Promise<number | null>
+  /** What it logged and complained about. */
+  printed(): string
+}
+
+export async function startApi(installation: Installation, options: ApiOptions = {}): Promise<Api> {
+  const { folder, databaseUrl, environment } = installation
+  const child = spawn(process.execPath, [...(options.flags ?? []), ...mutation(options.mutant), program, 'start'], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: compileCache,
+      PENSTOCK_DATA: folder,
+      PENSTOCK_MASTER_KEY_FILE: join(folder, 'master-keys.json'),
+      PENSTOCK_PORT: String(options.port ?? 0),
+      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const end = (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    return ended
+  }
+  let printed = ''
+  let url: string | undefined
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text
+      url ??= /"reason":"(http:\/\/\S+?)","msg":"listening"/.exec(printed)?.[1]
+    })
+  }
+  const deadlineMs = Date.now() + startTimeoutMs
+  while (url === undefined) {
+    const hasEnded = child.exitCode !== null || child.signalCode !== null
+    if (hasEnded || Date.now() > deadlineMs) throw new NotStarted(await end('SIGKILL'), printed)
+    await sleep(5)
+  }
+  return {
+    url,
+    port: Number(new URL(url).port),
+    pid: child.pid!,
+    ended,
+    kill: async () => void (await end('SIGKILL')),
+    stop: () => end('SIGTERM'),
+    printed: () => printed,
+  }
+}
+
+/** As a supervisor does it: again and again, while the database is away or the port still taken. */
+export async function startApiInTheEnd(installation: Installation, options: ApiOptions): Promise<Api> {
+  const deadlineMs = Date.now() + startTimeoutMs
+  for (;;) {
+    try {
+      return await startApi(installation, options)
+    } catch (error) {
+      if (!(error instanceof NotStarted) || Date.now() > deadlineMs) throw error
+      await sleep(200)
+    }
+  }
+}
+
+export interface Call {
+  method: string
+  path: string
+  body?: object
+  headers?: Record<string, string>
+  /** The client hangs up after so long, whatever has come. */
+  givesUpAfterMs?: number
+}
+
+/** `status` 0 stands for no answer; `code` is then that of the connection, and otherwise that of the problem, if it is one. */
+export interface Answer {
+  status: number
+  code: string
+  headers: Record<string, string | string[] | undefined>
+  text: string
+  /** Without an answer: false when Penstock may never have seen the request, on a connection that was new. */
+  wasTaken?: boolean
+}
+
+const callTimeoutMs = 30_000
+
+/** Never rejects. */
+export function callApi(url: string, key: AdminKey, call: Call, agent?: Agent): Promise<Answer> {
+  return new Promise((resolve) => {
+    let hasContinued = false
+    const none = ({ code = 'unknown' }: NodeJS.ErrnoException) =>
+      resolve({ status: 0, code, wasTaken: hasContinued || outgoing.reusedSocket, headers: {}, text: '' })
+    const outgoing = request(`${url}${call.path}`, {
+      ...(agent ? { agent } : {}),
+      method: call.method,
+      auth: `${key.keyId}:${key.keySecret}`,
+      headers: {
+        accept: 'application/problem+json, application/json',
+        ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...call.headers,
+      },
+    })
+    const tooLate = setTimeout(() => outgoing.destroy(), call.givesUpAfterMs ?? callTimeoutMs)
+    outgoing.on('close', () => clearTimeout(tooLate))
+    outgoing.on('error', none)
+    // Only to those who ask for it with Expect.
+    outgoing.on('continue', () => {
+      hasContinued = true
+    })
+    outgoing.on('response', (response) => {
+      const { statusCode = 0, headers } = response
+      let text = ''
+      response.on('error', none)
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      response.on('end', () => resolve({ status: statusCode, code: problemCode(statusCode, text), headers, text }))
+    })
+    outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body))
+  })
+}
+
+function problemCode(status: number, text: string): string {
+  return status < 400 ? '' : (/"code":"(\w+)"/.exec(text)?.[1] ?? '')
+}

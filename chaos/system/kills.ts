@@ -1,0 +1,48 @@
+// R1: 16 writers of mixed operations; the process is killed at a random moment, started again on the same data, and what it has is
+// compared with what it had acknowledged.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeRandom } from '../random.ts'
+import type { SystemDrill } from './drill.ts'
+import { readSample, startServer } from './drill-process.ts'
+import { inStore } from './drill-store.ts'
+import { compare, moreAcknowledged, openBooks, writeUntilRefused } from './drill-writers.ts'
+
+const mostReadyMs = 1_000
+
+export const killDrill: SystemDrill = {
+  id: 'R1',
+  promise: 'kill -9 loses nothing that was acknowledged, and leaves nothing half done',
+  ci: 20,
+  full: 500,
+  unit: 'kills',
+  async run({ seed, size, folder }) {
+    const random = makeRandom(seed)
+    let server = await startServer({ folder })
+    try {
+      const books = await inStore(folder, (store) => openBooks(store, readSample(folder)))
+      const readyMs: number[] = []
+      for (let kill = 0; kill < size; kill++) {
+        const writing = writeUntilRefused(books, server.url)
+        await moreAcknowledged(books, 16)
+        await sleep(random.between(100, 500))
+        await server.kill()
+        const refusals = [...(await writing)].filter((refusal) => refusal !== undefined)
+        server = await startServer({ folder })
+        readyMs.push(server.readyMs)
+        const findings = await inStore(folder, (store) => compare(store, books))
+        const wrong = Object.values(findings).flat().length + refusals.length
+        if (wrong > 0) {
+          const toLookAt = JSON.stringify({ kill, refusals, findings })
+          return { isKept: false, figures: { kills: kill + 1, writes: books.acknowledgedWrites, wrong }, toLookAt }
+        }
+      }
+      const readyMedianMs = readyMs.toSorted((one, other) => one - other)[Math.floor(readyMs.length / 2)] ?? 0
+      const writes = books.acknowledgedWrites
+      const figures = { kills: size, writes, wrong: 0, readyMedianMs }
+      if (writes <= size * 20) return { isKept: false, figures, toLookAt: 'the kills met an idle process' }
+      return { isKept: readyMedianMs <= mostReadyMs, figures }
+    } finally {
+      await server.kill()
+    }
+  },
+}

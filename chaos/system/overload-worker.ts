@@ -1,0 +1,112 @@
+// A thread that sends requests as bytes over many connections: as fast as they are answered, or at a pace that no answer changes.
+// It counts answers by their status and does nothing else, so that it can send more than Penstock can take.
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+
+export interface LoadOptions {
+  port: number
+  connections: number
+  seconds: number
+  /** Undefined: the next one as soon as the last one is answered. */
+  perSecond?: number
+  /** Whole requests, taken in turn. */
+  requests: string[]
+  /** What one connection waits for at the most. */
+  mostUnanswered?: number
+  /** Where connections come from, in turn; any address of this machine. */
+  addresses?: string[]
+}
+
+export interface LoadResult {
+  sent: number
+  /** What the pace wanted while every connection waited for answers. */
+  notSent: number
+  statuses: Record<string, number>
+  /** Connections that ended before they were to. */
+  broken: number
+}
+
+const tickMs = 5
+/** At the pace of answers; whoever sends faster does not wait for those who come last. */
+const lastAnswersMs = 2_000
+
+if (parentPort) parentPort.postMessage(await sendLoad(workerData as LoadOptions))
+
+async function sendLoad(options: LoadOptions): Promise<LoadResult> {
+  const { port, requests, mostUnanswered = 4, addresses = ['127.0.0.1'] } = options
+  const result: LoadResult = { sent: 0, notSent: 0, statuses: {}, broken: 0 }
+  const isPaced = options.perSecond !== undefined
+  let isOver = false
+  const take = (count: number): string => {
+    let text = ''
+    for (let number = 0; number < count; number++) text += requests[result.sent++ % requests.length]
+    return text
+  }
+
+  /** With what they wait for. */
+  const sockets = new Map<Socket, number>()
+  const open = (place: number): void => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: addresses[place % addresses.length]! })
+    socket.setNoDelay(true)
+    sockets.set(socket, 0)
+    let rest = ''
+    if (!isPaced) socket.on('connect', () => socket.write(take(1)))
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      const text = rest + chunk
+      let from = 0
+      for (
+        let at = text.indexOf('HTTP/1.1 ');
+        at >= 0 && at + 12 <= text.length;
+        at = text.indexOf('HTTP/1.1 ', from)
+      ) {
+        from = at + 12
+        const status = text.slice(at + 9, from)
+        if (status === '100') continue
+        result.statuses[status] = (result.statuses[status] ?? 0) + 1
+        sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
+        if (!isPaced && !isOver) socket.write(take(1))
+      }
+      rest = text.slice(Math.max(from, text.length - 11))
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      if (isOver) return
+      result.broken++
+      setTimeout(() => {
+        if (!isOver) open(place)
+      }, 50)
+    })
+  }
+  for (let place = 0; place < options.connections; place++) {
+    open(place)
+    // All at once they would not fit into what the kernel keeps for Penstock.
+    if (place % 50 === 49) await sleep(10)
+  }
+
+  const begunAtMs = performance.now()
+  let wanted = 0
+  while (performance.now() - begunAtMs < options.seconds * 1000) {
+    await sleep(tickMs)
+    if (options.perSecond === undefined) continue
+    const due = Math.floor(((performance.now() - begunAtMs) / 1000) * options.perSecond) - wanted
+    wanted += due
+    let left = due
+    for (const [socket, unanswered] of [...sockets]) {
+      if (left === 0) break
+      if (socket.connecting || unanswered >= mostUnanswered) continue
+      const count = Math.min(mostUnanswered - unanswered, left)
+      socket.write(take(count))
+      left -= count
+      // To the end of the line, so that the next turn begins with others.
+      sockets.delete(socket)
+      sockets.set(socket, unanswered + count)
+    }
+    result.notSent += left
+  }
+  if (!isPaced) await sleep(Math.min(lastAnswersMs, options.seconds * 100))
+  isOver = true
+  for (const socket of sockets.keys()) socket.destroy()
+  return result
+}

@@ -1,0 +1,132 @@
+// R14: clients want ten times more than Penstock can do, and wait for up to 16,000 answers all the time; then all of them hang up.
+// It answers with 2xx, 429 or 503 and nothing else, its memory stays bounded, and it serves as before within five seconds.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres } from '../../test/postgres-server.ts'
+import type { SystemDrill, SystemResult } from './drill.ts'
+import { type Api, callApi, startApi } from './drill-api.ts'
+import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
+import { mixedRequests, mostMemoryDuring, residentMegabytes, sendLoad } from './overload-load.ts'
+
+const times = 10
+const capacitySeconds = 3
+/** As many as commits can share: with few, the disk would be measured. */
+const capacityConnections = 256
+const overloadConnections = 500
+const mostUnanswered = 32
+/** Up to 256 in each of two connections are pages of the database that SQLite keeps, however many clients there are. */
+const mostMegabytes = 768
+const longestRecoveryMs = 5_000
+/** As before: an answer within this, or within three times what it took before the load. */
+const wellMs = 250
+
+interface OverloadOptions {
+  seed: number
+  size: number
+  folder: string
+  /** SQLite unless told. */
+  isOnPostgres?: boolean
+  mutant?: string
+}
+
+export const overloadDrill: Omit<SystemDrill, 'run'> & { run(options: OverloadOptions): Promise<SystemResult> } = {
+  id: 'R14',
+  promise:
+    'clients who want ten times more than it can do get only 2xx, 429 and 503; at most 768 MB, and well again within 5 s',
+  ci: 30,
+  full: 300,
+  unit: 'seconds',
+  async run(options) {
+    if (!options.isOnPostgres) return overload(options)
+    const postgres = await startPostgres()
+    try {
+      return await overload(options, await postgres.createDatabase('penstock'))
+    } finally {
+      await postgres.stop()
+    }
+  },
+}
+
+async function overload({ size, folder, mutant }: OverloadOptions, databaseUrl?: string): Promise<SystemResult> {
+  const installation = { folder, databaseUrl }
+  const roles = ['admin' as const, ...Array<'developer'>(20).fill('developer')]
+  const [organization] = await setUpOrganizations(installation, { count: 1, roles })
+  const api = await startApi(installation, mutant === undefined ? {} : { mutant })
+  try {
+    return await overloadApi(api, organization!, size)
+  } finally {
+    await api.kill()
+  }
+}
+
+async function overloadApi(api: Api, organization: DrillOrganization, seconds: number): Promise<SystemResult> {
+  const requests = mixedRequests(organization)
+  const { port, pid } = api
+  const before = await sendLoad({ port, requests, connections: capacityConnections, seconds: capacitySeconds })
+  const capacity = Math.round((before.statuses['200'] ?? 0) / capacitySeconds)
+  const usualMs = Math.max(...(await timeProbes(api, organization, 5)))
+  const megabytesBefore = residentMegabytes(pid)
+  const perSecond = times * capacity
+  const load = sendLoad({ port, requests, connections: overloadConnections, mostUnanswered, seconds, perSecond })
+  const { result, mostMegabytes: megabytes } = await mostMemoryDuring(pid, load)
+  const recoveryMs = await timeRecovery(api, organization, Math.max(wellMs, 3 * usualMs))
+
+  const isExpected = (status: string): boolean => status.startsWith('2') || status === '429' || status === '503'
+  const strange = Object.entries(result.statuses).filter(([status]) => !isExpected(status))
+  const count = (status: string): number => result.statuses[status] ?? 0
+  const complaints = [
+    ...strange.map(([status, number]) => `${number} answers with ${status}`),
+    ...(result.broken > 0 ? [`${result.broken} connections were broken`] : []),
+    ...(megabytes > mostMegabytes ? [`${megabytes} MB`] : []),
+    ...(recoveryMs > longestRecoveryMs ? [`well again after ${recoveryMs} ms`] : []),
+    ...(before.statuses['200'] === undefined ? ['nothing was answered before the load'] : []),
+  ]
+  return {
+    isKept: complaints.length === 0,
+    figures: {
+      seconds,
+      capacityPerSecond: capacity,
+      sentPerSecond: Math.round(result.sent / seconds),
+      wantedPerSecond: perSecond,
+      answered200: count('200'),
+      answered429: count('429'),
+      answered503: count('503'),
+      answeredOtherwise: strange.reduce((sum, [, number]) => sum + number, 0),
+      broken: result.broken,
+      megabytesBefore,
+      mostMegabytes: megabytes,
+      recoveryMs,
+    },
+    ...(complaints.length === 0 ? {} : { toLookAt: `${complaints.join('; ')}; ${api.printed().slice(-500)}` }),
+  }
+}
+
+async function timeProbe(api: Api, { key, path, memberIds }: DrillOrganization): Promise<number> {
+  const begunAtMs = performance.now()
+  const member = `${path}/members/${memberIds[1]}`
+  const answers = [
+    await callApi(api.url, key, { method: 'GET', path: member, headers: { connection: 'close' } }),
+    await callApi(api.url, key, { method: 'PATCH', path: member, body: { role: 'developer' } }),
+  ]
+  const isDone = answers.every(({ status }) => status === 200)
+  return isDone ? performance.now() - begunAtMs : Number.POSITIVE_INFINITY
+}
+
+async function timeProbes(api: Api, organization: DrillOrganization, count: number): Promise<number[]> {
+  const times: number[] = []
+  for (let number = 0; number < count; number++) times.push(await timeProbe(api, organization))
+  return times
+}
+
+/** Until three in a row are well: the first may have met a gap. */
+async function timeRecovery(api: Api, organization: DrillOrganization, enoughMs: number): Promise<number> {
+  const begunAtMs = performance.now()
+  let wellSinceMs = begunAtMs
+  for (let inRow = 0; inRow < 3; ) {
+    if (inRow === 0) wellSinceMs = performance.now()
+    if (wellSinceMs - begunAtMs > 6 * longestRecoveryMs) break
+    const isWell = (await timeProbe(api, organization)) <= enoughMs
+    inRow = isWell ? inRow + 1 : 0
+    if (!isWell) await sleep(50)
+  }
+  return Math.round(wellSinceMs - begunAtMs)
+}

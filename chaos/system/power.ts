@@ -1,0 +1,36 @@
+// What power cuts are judged by, whichever database they meet.
+import type { SystemResult } from './drill.ts'
+import type { Findings } from './drill-writers.ts'
+
+export interface PowerCut {
+  findings: Findings
+  /** Acknowledged since the cut before. */
+  writes: number
+  /** Until everything served again. */
+  readyMs: number
+}
+
+export function tellPowerCuts(cuts: PowerCut[], { mustLose }: { mustLose: boolean }): SystemResult {
+  const count = (of: (findings: Findings) => string[]): number =>
+    cuts.reduce((sum, { findings }) => sum + of(findings).length, 0)
+  const readyMs = cuts.map((cut) => cut.readyMs).sort((one, other) => one - other)
+  const figures = {
+    cuts: cuts.length,
+    writes: cuts.reduce((sum, { writes }) => sum + writes, 0),
+    lost: count(({ lost }) => lost),
+    cutsThatLost: cuts.filter(({ findings }) => findings.lost.length > 0).length,
+    corrupt: count(({ damage, halfDone, unexplained }) => [...damage, ...halfDone, ...unexplained]),
+    readyMs: readyMs[Math.floor(readyMs.length / 2)] ?? 0,
+  }
+  if (mustLose) return { isKept: figures.lost > 0, figures }
+  const sentences = cuts.flatMap(({ findings }, number) =>
+    Object.entries(findings).flatMap(([kind, found]: [string, string[]]) =>
+      found.slice(0, 3).map((sentence) => `cut ${number + 1}: ${kind}: ${sentence}`),
+    ),
+  )
+  return {
+    isKept: figures.lost === 0 && figures.corrupt === 0,
+    figures,
+    ...(sentences.length === 0 ? {} : { toLookAt: sentences.join('; ') }),
+  }
+}

@@ -1,0 +1,90 @@
+// R13: a process that is told to stop (SIGTERM) drops no request that it has taken in, and the next one serves on the same port.
+// Only a connection that nobody takes any more may be refused.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres } from '../../test/postgres-server.ts'
+import { makeRandom } from '../random.ts'
+import type { SystemDrill, SystemResult } from './drill.ts'
+import { startApi } from './drill-api.ts'
+import { setUpOrganizations } from './drill-organizations.ts'
+import { inStore } from './drill-store.ts'
+import { compareVersions, openShutdownBooks, sendThroughShutdowns } from './shutdown-clients.ts'
+
+const patienceMs = 30_000
+const moreAnswers = 300
+
+interface ShutdownOptions {
+  seed: number
+  size: number
+  folder: string
+  mutant?: string
+  /** SQLite unless told. */
+  isOnPostgres?: boolean
+}
+
+export const shutdownDrill: Omit<SystemDrill, 'run'> & { run(options: ShutdownOptions): Promise<SystemResult> } = {
+  id: 'R13',
+  promise: 'a process that is told to stop answers every request that it has taken in',
+  ci: 5,
+  full: 100,
+  unit: 'stops',
+  async run(options) {
+    if (!options.isOnPostgres) return stopUnderLoad(options)
+    const postgres = await startPostgres()
+    try {
+      return await stopUnderLoad(options, await postgres.createDatabase('penstock'))
+    } finally {
+      await postgres.stop()
+    }
+  },
+}
+
+async function stopUnderLoad(
+  { seed, size, folder, mutant }: ShutdownOptions,
+  databaseUrl?: string,
+): Promise<SystemResult> {
+  const random = makeRandom(seed)
+  const installation = { folder, databaseUrl }
+  const roles = ['admin' as const, ...Array<'developer'>(32).fill('developer')]
+  const [organization] = await setUpOrganizations(installation, { count: 1, roles })
+  const options = mutant === undefined ? {} : { mutant }
+  let api = await startApi(installation, options)
+  const books = openShutdownBooks(organization!)
+  const stopping = new AbortController()
+  const sending = sendThroughShutdowns(books, api.url, random, stopping.signal)
+  const stopMs: number[] = []
+  const exitCodes = new Set<number | null>()
+  try {
+    for (let stop = 0; stop < size; stop++) {
+      const wanted = books.answers + moreAnswers
+      const deadlineMs = Date.now() + patienceMs
+      while (books.answers < wanted && Date.now() < deadlineMs) await sleep(5)
+      await sleep(random.below(200))
+      const toldAtMs = performance.now()
+      exitCodes.add(await api.stop())
+      stopMs.push(performance.now() - toldAtMs)
+      api = await startApi(installation, { ...options, port: api.port })
+    }
+  } finally {
+    stopping.abort()
+    await sending
+    await api.kill()
+  }
+  const lost = await inStore(folder, (store) => compareVersions(store, books), databaseUrl)
+  exitCodes.delete(0)
+  const failures = [...exitCodes].map((code) => `a process ended with ${code}`)
+  const toLookAt = [...failures, ...books.dropped, ...lost]
+  const figures = {
+    stops: size,
+    answers: books.answers,
+    refusedConnections: books.refusedConnections,
+    resetBeforeTaken: books.resetBeforeTaken,
+    dropped: books.dropped.length,
+    lost: lost.length,
+    longestStopMs: Math.round(Math.max(...stopMs)),
+  }
+  return {
+    isKept: toLookAt.length === 0,
+    figures,
+    ...(toLookAt.length === 0 ? {} : { toLookAt: toLookAt.slice(0, 10).join('; ') }),
+  }
+}

@@ -1,0 +1,145 @@
+// R15: nothing grows with the number of requests. Under a mixed load, with wrong keys and clients that hang up, the heap after a
+// full collection rises by less than 1 MB in 100,000 requests, and there are as many open files at the end as at the beginning.
+import { randomUUID } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import type { SystemDrill, SystemResult } from './drill.ts'
+import { type Api, startApi } from './drill-api.ts'
+import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
+import { padLog } from './drill-store.ts'
+import { mixedRequests, requestText, residentMegabytes, sendLoad } from './overload-load.ts'
+import { inspectFlag, openInspector } from './soak-inspector.ts'
+
+const mostBytesPerRequest = 1_048_576 / 100_000
+/** What collections of a short run differ by: no rise below it says anything. */
+const noiseBytes = 1_572_864
+const mostMoreFiles = 4
+const connections = 32
+const samples = 10
+/** Caches, compiled code and what is loaded with the first use. */
+const warmUpShare = 0.25
+
+interface SoakOptions {
+  seed: number
+  size: number
+  folder: string
+  mutant?: string
+}
+
+export const soakDrill: Omit<SystemDrill, 'run'> & { run(options: SoakOptions): Promise<SystemResult> } = {
+  id: 'R15',
+  promise: 'the heap rises by less than 1 MB in 100,000 requests, and no file stays open',
+  ci: 60,
+  full: 3_600,
+  unit: 'seconds',
+  async run({ size, folder, mutant }) {
+    const installation = { folder, databaseUrl: undefined }
+    const roles = ['admin' as const, ...Array<'developer'>(20).fill('developer')]
+    const [organization] = await setUpOrganizations(installation, { count: 1, roles })
+    // The thread for checkpoints, which begins with the first of them, is to be there from the beginning.
+    padLog(folder)
+    const api = await startApi(installation, { flags: [inspectFlag], ...(mutant === undefined ? {} : { mutant }) })
+    try {
+      return await soak(api, organization!, size)
+    } finally {
+      await api.kill()
+    }
+  },
+}
+
+interface Sample {
+  requests: number
+  liveBytes: number
+  openFiles: number
+}
+
+async function soak(api: Api, organization: DrillOrganization, seconds: number): Promise<SystemResult> {
+  const inspector = await openInspector(api.printed)
+  let requests = 0
+  const unexpected: Record<string, number> = {}
+  const send = async (forSeconds: number): Promise<void> => {
+    const { statuses } = await sendLoad({
+      port: api.port,
+      connections,
+      seconds: forSeconds,
+      requests: soakRequests(organization),
+    })
+    for (const [status, count] of Object.entries(statuses)) {
+      requests += count
+      if (!['200', '401', '404', '429'].includes(status)) unexpected[status] = (unexpected[status] ?? 0) + count
+    }
+  }
+  const look = async (): Promise<Sample> => ({
+    requests,
+    liveBytes: await inspector.liveBytes(),
+    openFiles: readdirSync(`/proc/${api.pid}/fd`).length,
+  })
+  await send(seconds * warmUpShare)
+  const taken = [await look()]
+  for (let number = 1; number < samples; number++) {
+    await send((seconds * (1 - warmUpShare)) / (samples - 1))
+    taken.push(await look())
+  }
+  inspector.close()
+
+  const bytesPerRequest = slope(taken)
+  const riseBytes = bytesPerRequest * (taken.at(-1)!.requests - taken[0]!.requests)
+  const isLeaking = bytesPerRequest > mostBytesPerRequest && riseBytes > noiseBytes
+  const moreFiles = taken.at(-1)!.openFiles - taken[0]!.openFiles
+  const complaints = [
+    ...(isLeaking ? [`${bytesPerRequest.toFixed(1)} bytes more with each request`] : []),
+    ...(moreFiles > mostMoreFiles ? [`${moreFiles} more open files`] : []),
+    ...Object.entries(unexpected).map(([status, count]) => `${count} answers with ${status}`),
+  ]
+  return {
+    isKept: complaints.length === 0,
+    figures: {
+      seconds,
+      requests,
+      kilobytesPer100000: Math.round((bytesPerRequest * 100_000) / 1024),
+      liveMegabytes: Math.round(taken.at(-1)!.liveBytes / 1_048_576),
+      openFilesBefore: taken[0]!.openFiles,
+      openFilesAfter: taken.at(-1)!.openFiles,
+      residentMegabytes: residentMegabytes(api.pid),
+      unexpected: Object.values(unexpected).reduce((sum, count) => sum + count, 0),
+    },
+    ...(complaints.length === 0
+      ? {}
+      : { toLookAt: `${complaints.join('; ')}; heap: ${taken.map(({ liveBytes }) => liveBytes).join(', ')}` }),
+  }
+}
+
+/** Also what leaves traces on its way: idempotency keys, addresses of nothing, wrong secrets. */
+function soakRequests(organization: DrillOrganization): string[] {
+  const { key, path, memberIds } = organization
+  const [, member] = memberIds
+  const wrongKey = { ...key, keySecret: 'wrong' }
+  const withKeys = Array.from({ length: 200 }, () =>
+    requestText(key, {
+      method: 'PATCH',
+      path: `${path}/members/${member}`,
+      body: { role: 'developer' },
+      headers: [`idempotency-key: ${randomUUID()}`],
+    }),
+  )
+  const mixed = Array.from({ length: 10 }, () => mixedRequests(organization)).flat()
+  const spaced = withKeys.flatMap((text, index) => [text, ...mixed.slice(index * 4, index * 4 + 4)])
+  return [
+    ...spaced,
+    requestText(key, { method: 'GET', path: `${path}/members/${randomUUID()}` }),
+    // One guess in a thousand requests: more would have the address throttled, and all the rest with it.
+    requestText(wrongKey, { method: 'GET', path }),
+  ]
+}
+
+/** Of the line with the least squares, in bytes per request. */
+function slope(taken: Sample[]): number {
+  const meanRequests = taken.reduce((sum, { requests }) => sum + requests, 0) / taken.length
+  const meanBytes = taken.reduce((sum, { liveBytes }) => sum + liveBytes, 0) / taken.length
+  let above = 0
+  let below = 0
+  for (const { requests, liveBytes } of taken) {
+    above += (requests - meanRequests) * (liveBytes - meanBytes)
+    below += (requests - meanRequests) ** 2
+  }
+  return above / below
+}

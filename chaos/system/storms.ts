@@ -1,0 +1,168 @@
+// S6 and S7: while thousands of wrong keys are tried each second, from one address and from many, and while thousands of
+// connections take their time, honest clients from elsewhere are answered within 50 ms (99 of 100), and none is refused.
+import { once } from 'node:events'
+import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { SystemDrill, SystemResult } from './drill.ts'
+import { type Api, callApi, startApi } from './drill-api.ts'
+import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
+import { requestText, sendLoad } from './overload-load.ts'
+import type { SlowOptions, SlowResult } from './storms-slow.ts'
+
+const longestMs = 50
+/** A machine that is busy with other things is slow without any storm: then it may take this much longer than before. */
+const timesSlower = 5
+const honestClients = 8
+const honestRestMs = 10
+/** Guesses and slow clients of one drill last this long. */
+const stormSeconds = 12
+const stormAddress = '127.0.0.2'
+
+interface StormOptions {
+  seed: number
+  size: number
+  folder: string
+  mutant?: string
+}
+
+type StormDrill = Omit<SystemDrill, 'run'> & { run(options: StormOptions): Promise<SystemResult> }
+
+/** Resolves to what it did, for the figures. */
+type Storm = (api: Api, organization: DrillOrganization, size: number) => Promise<Record<string, number>>
+
+function stormDrill(drill: Omit<SystemDrill, 'run'>, storm: Storm): StormDrill {
+  return { ...drill, run: (options) => runStorm(storm, options) }
+}
+
+export const guessStormDrill = stormDrill(
+  {
+    id: 'S6',
+    promise:
+      'wrong keys by the thousand each second: honest clients have their answers within 50 ms, and none is refused',
+    ci: 500,
+    full: 10_000,
+    unit: 'guesses in a second',
+  },
+  async (api, { key, path }, perSecond) => {
+    const request = { method: 'GET', path }
+    // Half of them guess at the secret of the very key that honest clients use.
+    const requests = [
+      requestText({ ...key, keySecret: 'wrong' }, request),
+      requestText({ ...key, keyId: 'x'.repeat(20) }, request),
+    ]
+    const neighbours = Array.from({ length: 100 }, (_, number) => `127.0.3.${number + 1}`)
+    const addresses = [...Array<string>(100).fill(stormAddress), ...neighbours]
+    const { sent, statuses } = await sendLoad({
+      port: api.port,
+      connections: addresses.length,
+      seconds: stormSeconds,
+      perSecond,
+      requests,
+      addresses,
+    })
+    const { 401: unauthorized = 0, 429: throttled = 0, 200: letIn = 0 } = statuses
+    return { guessesPerSecond: Math.round(sent / stormSeconds), unauthorized, throttled, letIn }
+  },
+)
+
+export const slowStormDrill = stormDrill(
+  {
+    id: 'S7',
+    promise: 'connections that take their time: honest clients have their answers within 50 ms, and none is refused',
+    ci: 300,
+    full: 2_000,
+    unit: 'slow connections',
+  },
+  async (api, { key, path, memberIds }, connections) => {
+    const change = requestText(key, {
+      method: 'PATCH',
+      path: `${path}/members/${memberIds[1]}`,
+      body: { role: 'admin' },
+    })
+    const workerData: SlowOptions = {
+      port: api.port,
+      connections,
+      seconds: stormSeconds,
+      read: requestText(key, { method: 'GET', path: `${path}/members` }),
+      changeHead: change.replace(/content-length: \d+/, 'content-length: 100000').replace(/\{.*$/, '{'),
+      address: stormAddress,
+    }
+    const worker = new Worker(new URL('storms-slow.ts', import.meta.url), { workerData })
+    const [{ opened, closed, mostOpen }] = (await once(worker, 'message')) as [SlowResult]
+    await worker.terminate()
+    return { slowConnections: mostOpen, opened, closedByPenstock: closed }
+  },
+)
+
+async function runStorm(storm: Storm, { size, folder, mutant }: StormOptions): Promise<SystemResult> {
+  const installation = { folder, databaseUrl: undefined }
+  const roles = ['admin' as const, ...Array<'developer'>(honestClients).fill('developer')]
+  const [organization] = await setUpOrganizations(installation, { count: 1, roles })
+  const api = await startApi(installation, mutant === undefined ? {} : { mutant })
+  try {
+    // Once for the code to be loaded and compiled.
+    await beHonest(api, organization!, sleep(1_000))
+    const calm = await beHonest(api, organization!, sleep(3_000))
+    let did: Record<string, number> = {}
+    const under = await beHonest(
+      api,
+      organization!,
+      storm(api, organization!, size).then((figures) => {
+        did = figures
+      }),
+    )
+    const enoughMs = Math.max(longestMs, timesSlower * calm.p99Ms)
+    const refusals = [...under.refused]
+    const isKept = refusals.length === 0 && under.p99Ms < enoughMs && under.answers > 0 && (did.letIn ?? 0) === 0
+    return {
+      isKept,
+      figures: {
+        ...did,
+        honestAnswers: under.answers,
+        refused: refusals.length,
+        p99Ms: Math.round(under.p99Ms),
+        calmP99Ms: Math.round(calm.p99Ms),
+      },
+      ...(isKept ? {} : { toLookAt: `p99 ${under.p99Ms.toFixed(1)} ms; ${refusals.slice(0, 5).join('; ')}` }),
+    }
+  } finally {
+    await api.kill()
+  }
+}
+
+interface Honest {
+  answers: number
+  p99Ms: number
+  refused: string[]
+}
+
+/** Reads and changes at an even pace, with a good key, from an address of their own, until the work is done. */
+async function beHonest(api: Api, organization: DrillOrganization, work: Promise<unknown>): Promise<Honest> {
+  let isOver = false
+  const done = work.finally(() => {
+    isOver = true
+  })
+  const tookMs: number[] = []
+  const refused: string[] = []
+  const { key, path, memberIds } = organization
+  const clients = memberIds.slice(1).map(async (memberId, client) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (let turn = 0; !isOver; turn++) {
+      const member = `${path}/members/${memberId}`
+      const role = turn % 8 === 0 ? 'admin' : 'developer'
+      const call = turn % 4 === 0 ? { method: 'PATCH', path: member, body: { role } } : { method: 'GET', path: member }
+      const begunAtMs = performance.now()
+      // One of them comes with a new connection each time, as who has just heard of Penstock does.
+      const { status, code } = await callApi(api.url, key, call, client === 0 ? undefined : agent)
+      tookMs.push(performance.now() - begunAtMs)
+      if (status !== 200) refused.push(`${call.method}: ${status} ${code}`)
+      await sleep(honestRestMs)
+    }
+    agent.destroy()
+  })
+  await Promise.all(clients)
+  await done
+  tookMs.sort((one, other) => one - other)
+  return { answers: tookMs.length - refused.length, p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0, refused }
+}

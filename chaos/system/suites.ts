@@ -1,0 +1,61 @@
+// Tests that are drills already, run with more of the same: their files read how much from the environment.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import type { SystemDrill } from './drill.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+const longestMs = 4 * 3_600_000
+
+type Suite = Omit<SystemDrill, 'run'> & { file: string }
+
+function suiteDrill({ file, ...drill }: Suite): SystemDrill {
+  return {
+    ...drill,
+    async run({ seed, size, folder }) {
+      const printed = join(folder, 'printed.txt')
+      const environment = { ...process.env, PENSTOCK_DRILL_SIZE: String(size), PENSTOCK_DRILL_SEED: String(seed) }
+      const flags = ['--', `--test-name-pattern=${drill.id} `, `--test-timeout=${longestMs}`]
+      const child = spawn(process.execPath, [join(root, 'test/run.ts'), file, ...flags], {
+        cwd: root,
+        env: environment,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      const output = createWriteStream(printed)
+      child.stdout.pipe(output, { end: false })
+      child.stderr.pipe(output, { end: false })
+      const [code] = await once(child, 'close')
+      output.end()
+      return { isKept: code === 0, figures: { [drill.unit]: size }, ...(code === 0 ? {} : { toLookAt: printed }) }
+    },
+  }
+}
+
+export const modelDrill = suiteDrill({
+  id: 'R9',
+  promise: 'the API behaves as its models do, on both databases',
+  file: 'test/heavy/model.test.ts',
+  ci: 300,
+  full: 20_000,
+  unit: 'sequences',
+})
+
+export const lastAdminDrill = suiteDrill({
+  id: 'R11',
+  promise: 'an organization never has no admin, whoever demotes and removes whom at once',
+  file: 'test/last-admin.test.ts',
+  ci: 300,
+  full: 20_000,
+  unit: 'races',
+})
+
+export const fuzzDrill = suiteDrill({
+  id: 'S2',
+  promise: 'made-up and damaged requests are answered as they must be, and none with a 5xx',
+  file: 'test/heavy/fuzz.test.ts',
+  ci: 100_000,
+  full: 1_000_000,
+  unit: 'requests',
+})

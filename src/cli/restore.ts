@@ -1,0 +1,20 @@
+import { resolve } from 'node:path'
+import { prepareFolder } from '../app.ts'
+import { readConfig } from '../config.ts'
+import { checkBackup, restoreBackup } from '../installation/backup/restore-backup.ts'
+
+/** Into an empty Penstock only. Its pipes wait for somebody to start them. */
+export async function restore(backupFile: string): Promise<void> {
+  const config = readConfig(process.env, { logLevel: 'warn' })
+  const file = resolve(backupFile)
+  const manifest = await checkBackup(file, config)
+  prepareFolder(config)
+  const { rows, pipes } = await restoreBackup(config, file, manifest)
+  console.log(`Restored ${rows} rows, as they were at ${manifest.createdAt}.`)
+  if (pipes > 0) {
+    console.log(
+      `${pipes === 1 ? 'Its pipe does' : `Its ${pipes} pipes do`} not run: read "After a restore" in docs/operating.md before you start ${pipes === 1 ? 'it' : 'them'}.`,
+    )
+  }
+  console.log('Run "penstock audit verify", then "penstock start".')
+}

@@ -1,0 +1,125 @@
+// All that a database holds at one moment, read beside the processes that own it: they go on writing meanwhile.
+import { StartError } from '../lib/start-error.ts'
+import { loadMigrations, newestOf, schemaMismatch, selectMigrations, tablesOf } from './migrate.ts'
+import { bind, type Dialect, type Sql, type SqlValue } from './sql.ts'
+import { openSqliteReadOnly } from './sqlite-read-only.ts'
+
+/** Where the data is. */
+export interface DataPlace {
+  /** Undefined: SQLite. */
+  databaseUrl: string | undefined
+  sqliteFile: string
+}
+
+export interface TableRows {
+  columns: string[]
+  /** In portions. */
+  portions: AsyncIterable<SqlValue[][]>
+}
+
+export interface Snapshot {
+  readonly dialect: Dialect
+  /** The newest migration that it has. */
+  readonly schema: number
+  /** Each after those that it refers to. */
+  readonly tables: string[]
+  readonly sql: Sql
+  read(table: string): Promise<TableRows>
+  close(): Promise<void>
+}
+
+const portionRows = 500
+
+export async function openSnapshot({ databaseUrl, sqliteFile }: DataPlace): Promise<Snapshot> {
+  return databaseUrl === undefined ? openSqliteSnapshot(sqliteFile) : openPostgresSnapshot(databaseUrl)
+}
+
+function openSqliteSnapshot(file: string): Snapshot {
+  const connection = openSqliteReadOnly(file)
+  connection.beginRead()
+  // The moment is that of the first look.
+  connection.database.prepare(selectMigrations).all()
+  async function* portions(statement: ReturnType<typeof connection.database.prepare>) {
+    let portion: SqlValue[][] = []
+    for (const row of statement.iterate() as Iterable<unknown>) {
+      portion.push(row as SqlValue[])
+      if (portion.length < portionRows) continue
+      yield portion
+      portion = []
+    }
+    if (portion.length > 0) yield portion
+  }
+  return {
+    ...known('sqlite'),
+    sql: connection,
+    read: async (table) => {
+      const statement = connection.database.prepare(`SELECT * FROM ${table}`)
+      statement.setReturnArrays(true)
+      return { columns: statement.columns().map(({ name }) => name), portions: portions(statement) }
+    },
+    close: async () => {
+      connection.endRead()
+      connection.close()
+    },
+  }
+}
+
+async function openPostgresSnapshot(url: string): Promise<Snapshot> {
+  // Loaded only where it is used: the driver takes time that SQLite users need not spend.
+  const { connectOnce } = await import('./postgres.ts')
+  const client = await connectOnce(url, { keepAlive: true })
+  const ask = async (text: string, values: SqlValue[] = []) => {
+    try {
+      return await client.query({ text, values, rowMode: 'array' })
+    } catch (error) {
+      const { code = 'connection lost' } = error as { code?: string }
+      throw new StartError(`PostgreSQL did not let Penstock read all tables (${code}). Try again.`, { cause: error })
+    }
+  }
+  const all: Sql['all'] = async (statement, values) => {
+    const prepared = statement.for('postgres')
+    return (await client.query(prepared.text, bind(prepared, values))).rows
+  }
+  async function* portions() {
+    for (;;) {
+      const { rows } = await ask(`FETCH ${portionRows} FROM all_rows`)
+      if (rows.length === 0) break
+      yield rows as unknown as SqlValue[][]
+    }
+    await ask('CLOSE all_rows')
+  }
+  try {
+    // Whatever limits the server has for requests, this one may take long.
+    await ask('SET statement_timeout = 0')
+    await ask('SET idle_in_transaction_session_timeout = 0')
+    await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const [found] = (await ask(`SELECT to_regclass('schema_migrations')`)).rows as unknown as [[unknown]]
+    const applied = found[0] === null ? [] : ((await ask(selectMigrations)).rows as unknown as [number][])
+    const mismatch = schemaMismatch(applied.map(([number]) => number))
+    if (mismatch !== undefined) throw new StartError(mismatch)
+  } catch (error) {
+    await client.end().catch(() => undefined)
+    throw error
+  }
+  return {
+    ...known('postgres'),
+    sql: {
+      dialect: 'postgres',
+      all,
+      first: async (statement, values) => (await all(statement, values))[0],
+      run: async (statement, values) => (await all(statement, values)).length,
+    },
+    read: async (table) => {
+      const { fields } = await ask(`SELECT * FROM ${table} LIMIT 0`)
+      await ask(`DECLARE all_rows NO SCROLL CURSOR FOR SELECT * FROM ${table}`)
+      return { columns: fields.map(({ name }) => name), portions: portions() }
+    },
+    close: () => client.end().catch(() => undefined),
+  }
+}
+
+/** Only a database of this version is read. */
+function known<Kind extends Dialect>(dialect: Kind) {
+  const migrations = loadMigrations()
+  return { dialect, schema: newestOf(migrations), tables: tablesOf(migrations, dialect) }
+}

@@ -1,0 +1,100 @@
+// The data folder and the file of the master keys: there, ours alone, and with keys that nobody guesses.
+import { type Stats, statSync } from 'node:fs'
+import { readMasterKeys } from '../installation/master-keys.ts'
+import { StartError } from '../lib/start-error.ts'
+import type { MasterKeys } from '../lib/vault.ts'
+import { type Complaint, type Finding, judge, plural, problem, warning, withoutStop } from './finding.ts'
+import { weaknessOf } from './key-strength.ts'
+
+type Owner = number | undefined
+
+export function checkDataFolder(folder: string, userId: Owner): Finding {
+  let stats: Stats
+  try {
+    stats = statSync(folder)
+  } catch (error) {
+    const remedy =
+      'set PENSTOCK_DATA to the folder of this Penstock, and run this as the user of the server; a new Penstock is made by "penstock init"'
+    return judge('data folder', '', [problem(`${folder} cannot be looked at (${codeOf(error)})`, remedy)])
+  }
+  const complaints: Complaint[] = []
+  if (!stats.isDirectory()) complaints.push(problem(`${folder} is not a folder`, 'set PENSTOCK_DATA to a folder'))
+  if ((stats.mode & 0o077) !== 0) {
+    complaints.push(problem(`${folder} is open to other users (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
+  } else if ((stats.mode & 0o700) !== 0o700) {
+    complaints.push(problem(`${folder} is closed to its owner (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
+  }
+  complaints.push(...complainOfOwner(folder, stats, userId))
+  return judge('data folder', `${folder}, mode ${modeOf(stats)}, owned by this user`, complaints)
+}
+
+/** The keys as well, when they can be read. */
+export function checkMasterKeyFile(file: string, userId: Owner): { finding: Finding; keys: MasterKeys | undefined } {
+  let keys: MasterKeys | undefined
+  let stats: Stats
+  try {
+    keys = readMasterKeys(file)
+    if (!keys) {
+      const remedy = 'put back the file from your backup: without it nothing that is sealed can be opened'
+      return { finding: judge('master key file', '', [problem(`${file} is missing`, remedy)]), keys }
+    }
+    stats = statSync(file)
+  } catch (error) {
+    const found =
+      error instanceof StartError ? withoutStop(error.message) : `${file} cannot be looked at (${codeOf(error)})`
+    const remedy = 'put back the file from your backup, readable by the user of the server'
+    return { finding: judge('master key file', '', [problem(found, remedy)]), keys: undefined }
+  }
+  const complaints: Complaint[] = []
+  if ((stats.mode & 0o027) !== 0) {
+    complaints.push(problem(`${file} is open to other users (mode ${modeOf(stats)})`, `run "chmod 600 ${file}"`))
+  } else if ((stats.mode & 0o050) !== 0) {
+    complaints.push(warning(`${file} may be read by a group (mode ${modeOf(stats)})`, `run "chmod 600 ${file}"`))
+  }
+  // One that root has put there for us to read is what containers do with secrets.
+  if (stats.uid !== 0) complaints.push(...complainOfOwner(file, stats, userId))
+  const ids = Object.keys(keys.keys)
+  const found = `${file}, mode ${modeOf(stats)}, ${plural(ids.length, 'key')}, current ${keys.current}`
+  return { finding: judge('master key file', found, complaints), keys }
+}
+
+export function checkKeyStrength({ current, keys, pepper }: MasterKeys): Finding {
+  const complaints: Complaint[] = []
+  const seen = new Map<string, string>()
+  for (const [id, text] of Object.entries(keys)) {
+    const weakness = weaknessOf(text)
+    const twin = seen.get(text)
+    seen.set(text, id)
+    const replace = `run "penstock keys add", copy the file to every machine, run "penstock keys rotate", then "penstock keys remove ${id}"`
+    if (weakness !== undefined) complaints.push(problem(`the master key ${id} ${weakness}`, replace))
+    if (twin !== undefined) complaints.push(problem(`the master keys ${twin} and ${id} are the same`, replace))
+  }
+  const weakness = weaknessOf(pepper)
+  if (weakness !== undefined) {
+    const remedy =
+      'put back the file that "penstock init" made; the pepper of a Penstock that is in use cannot be changed'
+    complaints.push(problem(`the pepper ${weakness}`, remedy))
+  }
+  if (seen.has(pepper)) {
+    complaints.push(problem('the pepper is the same as a master key', 'put back the file that "penstock init" made'))
+  }
+  return judge('key strength', `every key has 32 bytes that look random; ${current} seals`, complaints)
+}
+
+function complainOfOwner(path: string, { uid }: Stats, userId: Owner): Complaint[] {
+  if (userId === undefined || uid === userId) return []
+  if (userId === 0) {
+    const remedy = 'run this as the user of the server: what root may do says little about what the server may do'
+    return [warning(`${path} belongs to user ${uid}, and this is run by root`, remedy)]
+  }
+  const remedy = `run this as the user of the server, or have root run "chown ${userId} ${path}"`
+  return [problem(`${path} belongs to user ${uid}, not to this user (${userId})`, remedy)]
+}
+
+function modeOf({ mode }: Stats): string {
+  return (mode & 0o7777).toString(8).padStart(4, '0')
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown error'
+}

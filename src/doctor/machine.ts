@@ -1,0 +1,88 @@
+// What the operating system says about the machine and about this process, which has the limits of the server when it is
+// started in the same way.
+import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { totalmem } from 'node:os'
+import { join } from 'node:path'
+
+export interface FileSystem {
+  /** The magic number that the kernel tells it by. */
+  type: number
+  freeBytes: number
+  /** Undefined where the file system has no limit of its own. */
+  freeFiles: number | undefined
+}
+
+export interface SyncFigures {
+  perSecond: number
+  medianMs: number
+  slowestMs: number
+}
+
+export interface Machine {
+  /** Undefined where users have no numbers. */
+  userId: number | undefined
+  fileSystemOf(folder: string): FileSystem
+  /** Of small appends to a file in the folder, each made durable before the next. */
+  measureSyncs(folder: string): SyncFigures
+  /** Undefined: not known, or without a limit. */
+  openFileLimit(): number | undefined
+  /** What this process may use: of its container, or of the machine. */
+  memoryBytes(): number
+}
+
+const mostSyncs = 500
+const measureForMs = 1_000
+/** About what SQLite appends to its log for a small change. */
+const appendBytes = 2_048
+
+export const thisMachine: Machine = {
+  userId: process.getuid?.(),
+  fileSystemOf: (folder) => {
+    const { type, bavail, bsize, files, ffree } = statfsSync(folder)
+    return { type, freeBytes: bavail * bsize, freeFiles: files === 0 ? undefined : ffree }
+  },
+  measureSyncs,
+  openFileLimit: () => {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readOrNothing('/proc/self/limits')) ?? []
+    return soft === undefined ? undefined : Number(soft)
+  },
+  memoryBytes: () => {
+    const limit = process.constrainedMemory()
+    return limit === 0 ? totalmem() : Math.min(limit, totalmem())
+  },
+}
+
+function measureSyncs(folder: string): SyncFigures {
+  const file = join(folder, `.doctor-${process.pid}.tmp`)
+  const descriptor = openSync(file, 'wx', 0o600)
+  try {
+    const append = Buffer.alloc(appendBytes, 1)
+    const times: number[] = []
+    const begunMs = performance.now()
+    let lastMs = begunMs
+    while (times.length < mostSyncs && lastMs - begunMs < measureForMs) {
+      writeSync(descriptor, append)
+      fdatasyncSync(descriptor)
+      const nowMs = performance.now()
+      times.push(nowMs - lastMs)
+      lastMs = nowMs
+    }
+    times.sort((one, other) => one - other)
+    return {
+      perSecond: (1_000 * times.length) / (lastMs - begunMs),
+      medianMs: times[Math.floor(times.length / 2)] ?? 0,
+      slowestMs: times.at(-1) ?? 0,
+    }
+  } finally {
+    closeSync(descriptor)
+    rmSync(file, { force: true })
+  }
+}
+
+function readOrNothing(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,90 @@
+// Who can reach Penstock, whom it may reach, and whether people can sign in with their provider.
+import { lookup } from 'node:dns/promises'
+import { OidcFlow, type OidcSettings } from '../accounts/oidc.ts'
+import type { Config } from '../config.ts'
+import { type Egress, EgressError } from '../lib/egress.ts'
+import { Log } from '../lib/log.ts'
+import { newMasterKeys, Vault } from '../lib/vault.ts'
+import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
+
+const answerWithinMs = 5_000
+
+/** Where our own database listens. */
+export interface DatabasePlace {
+  host: string
+  port: number
+}
+
+export function checkListening(config: Config): Finding {
+  const { host, port, tlsInFront, trustedProxies, hasPublicUrl, operations } = config
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host)
+  const complaints: Complaint[] = []
+  if (!isLoopback && !tlsInFront) {
+    const remedy =
+      'put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL, or set PENSTOCK_HOST=127.0.0.1'
+    complaints.push(problem(`${place} can be reached from other machines without TLS; Penstock does not start`, remedy))
+  }
+  if (tlsInFront && trustedProxies.length === 0) {
+    const found = 'a proxy is in front, and PENSTOCK_TRUSTED_PROXIES is not set: every request seems to come from it'
+    complaints.push(warning(found, 'set PENSTOCK_TRUSTED_PROXIES to the addresses of the proxy'))
+  }
+  const reach = tlsInFront ? 'behind a proxy with TLS' : 'for this machine only'
+  const publicUrl = hasPublicUrl ? `, as ${operations.publicUrl}` : ''
+  return judge('listening', `${place}, ${reach}${publicUrl}`, complaints)
+}
+
+/** `own` is undefined with SQLite. */
+export async function checkEgress(config: Config, egress: Egress, own: DatabasePlace | undefined): Promise<Finding> {
+  const complaints: Complaint[] = []
+  if (config.allowLoopback) {
+    const found = 'users of the API can make Penstock connect to programs on its own machine'
+    complaints.push(warning(found, 'set PENSTOCK_ALLOW_LOOPBACK=false, unless engines or sources are on this machine'))
+  }
+  if (config.allowPlaintext) {
+    const found = 'sources may be used without TLS: passwords and rows cross the network in the clear'
+    complaints.push(warning(found, 'set PENSTOCK_ALLOW_PLAINTEXT=false, unless a source has no TLS'))
+  }
+  if (own && !(await isDenied(egress, own))) {
+    const found =
+      'users of the API may make Penstock connect to its own database: its name does not always mean the same'
+    complaints.push(problem(found, 'name the database by its address in DATABASE_URL'))
+  }
+  const database = own ? ' nor to the database of Penstock' : ''
+  return judge('egress', `not to this machine${database}; to sources only with TLS`, complaints)
+}
+
+/** By each of the addresses that the name has. */
+async function isDenied(egress: Egress, { host, port }: DatabasePlace): Promise<boolean> {
+  const addresses = await lookup(host, { all: true }).catch(() => [])
+  for (const { address } of addresses) {
+    try {
+      await egress.addressesOf(address.split('%')[0]!, port, { timeoutMs: answerWithinMs })
+      return false
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error
+      if (error.failure !== 'denied') return false
+    }
+  }
+  return true
+}
+
+export async function checkSignInProvider(settings: OidcSettings | undefined, publicUrl: string): Promise<Finding> {
+  if (!settings) return judge('sign-in provider', 'none is set; people sign in with passwords and links', [])
+  // What a browser is sent to first needs all that the provider says about itself. Nothing is sent anywhere.
+  const flow = new OidcFlow({
+    settings,
+    publicUrl,
+    vault: new Vault(newMasterKeys()),
+    signIn: () => Promise.reject(new Error('nobody comes back')),
+    log: new Log('silent'),
+  })
+  try {
+    await flow.begin(undefined)
+    return judge('sign-in provider', `${settings.issuer} answers and names itself so`, [])
+  } catch {
+    const found = `${settings.issuer} does not answer, or does not say what it should`
+    const remedy = `correct PENSTOCK_OIDC_ISSUER, or let this machine reach it: ${settings.issuer.replace(/\/$/, '')}/.well-known/openid-configuration must name the same issuer`
+    return judge('sign-in provider', '', [problem(found, remedy)])
+  }
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Capabilities } from './capabilities.ts'
+import { bodySettings, moveSettings } from './insert-settings.ts'
+
+const today = { hasSetting: () => true } as unknown as Capabilities
+const settings = {
+  engine_max_download_threads: 7,
+  engine_max_insert_threads: 3,
+  engine_max_threads: 5,
+  engine_min_insert_block_size_bytes: 1_000,
+  engine_parallel_distributed_insert_select: 1,
+  engine_parallel_view_processing: true,
+}
+const ofEngine = {
+  max_download_threads: 7,
+  max_insert_threads: 3,
+  max_threads: 5,
+  min_insert_block_size_bytes: 1_000,
+  parallel_distributed_insert_select: 1,
+  parallel_view_processing: 1,
+}
+
+describe('settings of an insert', () => {
+  it('have each engine_… setting of the pipe under the name that the engine has for it', () => {
+    const sent = bodySettings(today, { format: 'JSONEachRow', settings })
+    assert.deepEqual({ ...sent, ...ofEngine }, sent)
+  })
+
+  it('leave the number of threads to the engine at 0', () => {
+    const sent = bodySettings(today, {
+      format: 'JSONEachRow',
+      settings: { ...settings, engine_max_threads: 0, engine_max_insert_threads: 0 },
+    })
+    assert.ok(!('max_threads' in sent) && !('max_insert_threads' in sent))
+  })
+
+  it('join what the engine reads in pieces to one block, whatever the pipe says of the size of blocks', () => {
+    for (const sent of [bodySettings(today, { format: 'Parquet', settings }), moveSettings(today, settings)]) {
+      assert.equal(sent.min_insert_block_size_bytes, 0)
+      assert.equal(sent.max_insert_threads, 1)
+      assert.equal(sent.max_threads, 5)
+    }
+  })
+})

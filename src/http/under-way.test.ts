@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { basic, openTestApp, type TestApp } from '../../test/harness.ts'
+import { limits } from './request.ts'
+
+const connections = 25
+const perConnection = 100
+
+// Of no database in particular: this one can be held for as long as all of them need to arrive.
+describe('more requests at once than are taken on', () => {
+  let app: TestApp
+  before(async () => {
+    app = await openTestApp('sqlite')
+  })
+  after(() => app.close())
+
+  it('are refused, whatever they ask for; others are done when they can be, and it is over then', async () => {
+    const origin = await app.app.listen()
+    const port = Number(new URL(origin).port)
+    const { organizationId, userId } = app.sample
+    const path = `/v1/organizations/${organizationId}/members/${userId}`
+    const body = '{"role":"developer"}'
+    const type = ['content-type: application/json', `content-length: ${body.length}`]
+    const start = ['host: penstock', `authorization: ${basic(app.admin)}`]
+    const change = [`PATCH ${path} HTTP/1.1`, ...start, ...type, '', body].join('\r\n')
+    const health = ['GET /health HTTP/1.1', ...start, 'connection: close', '', ''].join('\r\n')
+
+    const look = (): Promise<Response> =>
+      fetch(origin + path, { headers: { authorization: basic(app.admin), connection: 'close' } })
+
+    await app.query('BEGIN IMMEDIATE')
+    let isHeld = true
+    try {
+      const answers = Array.from({ length: connections }, () => answersTo(port, change.repeat(perConnection) + health))
+      // Until those under way are as many as can be.
+      let refused = await look()
+      const endsAtMs = performance.now() + 4_000
+      while (refused.status === 200 && performance.now() < endsAtMs) refused = await look()
+      assert.equal(refused.status, 503)
+      const { error } = (await refused.json()) as { error: string }
+      assert.equal(error, 'UNAVAILABLE: too many requests are under way; try again in a moment')
+      assert.equal(refused.headers.get('retry-after'), '1')
+      assert.equal((await fetch(`${origin}/health`)).status, 200)
+      const refusedAgain = `GET ${path} HTTP/1.1\r\n${start.join('\r\n')}\r\n\r\n`
+      const begunAtMs = performance.now()
+      assert.deepEqual(await answersTo(port, refusedAgain, health), [503, 200])
+      assert.ok(performance.now() - begunAtMs >= 900, 'whoever is told to wait is not listened to meanwhile')
+      await app.query('ROLLBACK')
+      isHeld = false
+
+      const statuses = await Promise.all(answers)
+      // A refused change is no reason to hang up: what was sent after it is answered too.
+      for (const list of statuses) assert.equal(list.length, perConnection + 1)
+      const all = statuses.flat()
+      const count = (status: number): number => all.filter((each) => each === status).length
+      assert.equal(count(200) + count(503), all.length)
+      assert.ok(count(503) > 0)
+      // One of them may have been ours.
+      assert.ok(count(200) >= limits.requestsUnderWay - 1 + connections, `${count(200)} were done`)
+    } finally {
+      if (isHeld) await app.query('ROLLBACK')
+    }
+    assert.equal((await look()).status, 200)
+  })
+})
+
+/** The statuses, in the order of the answers, of what is sent as it is over one connection; `later` as soon as there is an answer. */
+async function answersTo(port: number, text: string, later = ''): Promise<number[]> {
+  const received = await new Promise<string>((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, '127.0.0.1')
+      .on('data', (chunk) => chunks.push(chunk))
+      .on('error', reject)
+      .on('close', () => resolve(Buffer.concat(chunks).toString()))
+    socket.once('data', () => socket.write(later))
+    socket.write(text)
+  })
+  return [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+}

@@ -1,0 +1,71 @@
+// Objects that were claimed before, opened again exactly as they were claimed.
+import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
+import { type Batch, EndOfInput, finishedPosition, ProbeFailure, type SourceReader } from '../../sources/source.ts'
+import type { Session } from '../session.ts'
+import { findTrouble } from './object-trouble.ts'
+
+export type FoundObject = NonNullable<Batch['object']>
+
+export interface ClaimedObjects {
+  /** By partition. Those that are gone, or are another one by now, are missing. */
+  list(partitions: string[]): Promise<Map<string, FoundObject>>
+  /** Rejects with a ProbeFailure that tells of the object when it is missing. */
+  load(partition: string): Promise<FoundObject>
+  /** Nothing of what was found is read any more. */
+  close(): Promise<void>
+}
+
+export function makeClaimedObjects({ parts, signal, stopping }: Session): ClaimedObjects {
+  /** Those that something was found with: it is read by them. */
+  const readers = new Set<SourceReader>()
+
+  const close = async (reader: SourceReader): Promise<void> => {
+    readers.delete(reader)
+    await reader.close().catch(() => undefined)
+  }
+
+  const list: ClaimedObjects['list'] = async (partitions) => {
+    signal.throwIfAborted()
+    const positionsAt = (position: string) => Object.fromEntries(partitions.map((partition) => [partition, position]))
+    const selection = { until: positionsAt(finishedPosition) }
+    const reader = await parts.source.open(positionsAt(begun), { egress: parts.egress, signal }, selection)
+    readers.add(reader)
+    const found = new Map<string, FoundObject>()
+    // One that is missing is told by a failure, and the next read goes on behind it.
+    for (let failures = 0; failures <= partitions.length; ) {
+      try {
+        const limits = { maxRecords: partitions.length, maxBytes: Number.MAX_SAFE_INTEGER, waitMs: 0 }
+        for (const { partition, object } of await reader.read({ ...limits, signal: stopping })) {
+          if (object) found.set(partition, object)
+        }
+      } catch (error) {
+        if (error instanceof EndOfInput) break
+        if (findTrouble(error) === undefined) throw error
+        failures++
+      }
+    }
+    if (found.size === 0) await close(reader)
+    return found
+  }
+
+  return {
+    list,
+    async load(partition) {
+      const object = (await list([partition])).get(partition)
+      if (!object) throw objectGone(partition)
+      return object
+    },
+    async close() {
+      await Promise.all([...readers].map(close))
+    },
+  }
+}
+
+export function objectGone(partition: string): ProbeFailure {
+  return new ProbeFailure({
+    step: 'read',
+    code: 'source_failed',
+    reason: `the object ${versionOf(partition)?.key} was changed or deleted before it was read`,
+    remedy: 'have objects written once and under new names',
+  })
+}

@@ -1,0 +1,55 @@
+// Messages that lead nowhere and objects that cannot be loaded, kept where refused rows are kept. They are not rows: no replay ever
+// sends them to the table.
+
+import type { BadRow } from '../../engine/engine.ts'
+import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
+import { finishedPosition } from '../../sources/source.ts'
+import { type DeliveryRange, tokenOf } from '../delivery.ts'
+import { addFigures, noFigures } from '../figures.ts'
+import type { Session } from '../session.ts'
+import type { FigureChanges } from '../worker.ts'
+
+/** In place of what is needed to encode a row again. */
+export const notARow = 'penstock:not-a-row'
+
+export type GivenUp = Pick<BadRow, 'partition' | 'position' | 'raw' | 'reason'>
+
+/** All of it. */
+function rangeOf(partition: string): DeliveryRange {
+  return { partition, from: begun, next: finishedPosition }
+}
+
+export function objectGivenUp(partition: string, trouble: string, whatIsThere: string): GivenUp {
+  const position = `the object ${versionOf(partition)?.key}`
+  return { partition, position, raw: nameOf(partition), reason: `${trouble}; ${whatIsThere}` }
+}
+
+/** Which object it is, in place of its bytes. */
+export function nameOf(partition: string): Uint8Array {
+  const { key, etag } = versionOf(partition) ?? {}
+  return Buffer.from(JSON.stringify({ key, etag }))
+}
+
+/** The same ones again change nothing. */
+export async function keepGivenUp(
+  { sink, signal, parts }: Pick<Session, 'sink' | 'signal' | 'parts'>,
+  givenUp: GivenUp[],
+): Promise<FigureChanges> {
+  const at = new Date().toISOString()
+  const rows = givenUp.map((one): BadRow => {
+    const id = `${tokenOf(parts.pipe.id, [rangeOf(one.partition)])}-0`
+    return { ...one, id, meta: notARow, at }
+  })
+  if (rows.length > 0) await sink.keepBadRows(rows, signal)
+  return addFigures(noFigures, { rowsRead: rows.length, rowsRefused: rows.length })
+}
+
+/** Only when nothing of them is under way. */
+export async function finishGivenUp(
+  session: Pick<Session, 'sink' | 'signal' | 'parts' | 'store' | 'takeRetries'>,
+  givenUp: GivenUp[],
+): Promise<void> {
+  const figures = addFigures(await keepGivenUp(session, givenUp), { retries: session.takeRetries() })
+  const positions = givenUp.map(({ partition }) => ({ partition, position: finishedPosition }))
+  await session.store.finish({ done: [], behind: [], positions, figures })
+}

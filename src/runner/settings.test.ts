@@ -1,0 +1,197 @@
+// What each setting of a pipe, and each field of its scaling, changes in what a worker does.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { lineEncoders } from '../../test/runner-world/line-rows.ts'
+import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import type { Insert } from '../engine/engine.ts'
+import type { ReadableSource, ReadLimits } from '../sources/source.ts'
+
+const encoders = lineEncoders({ pieceBytes: [1_000] })
+const oneRow = { rows: 1, bytes: 1_000, note: () => undefined }
+const large = { rows: 1_000, bytes: 1_000_000, note: () => undefined }
+const lines = Array.from({ length: 12 }, (_, index) => `line ${index}`)
+/** Of eight bytes each. */
+const objects = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`file ${index}`, `line ${index + 1}.\n`]))
+
+type More = Partial<WorldOptions> & { isEndless?: boolean }
+
+function streamWorld({ isEndless = false, ...more }: More = {}): RunnerWorld {
+  return makeRunnerWorld({
+    kind: 'kafka',
+    options: { batchSize: oneRow, encoders },
+    makeSource: (pass) => lineStream({ partitions: { a: lines }, begin: () => 0, batchRows: 1, isEndless }, pass),
+    ...more,
+  })
+}
+
+function objectWorld(more: More = {}): RunnerWorld {
+  return makeRunnerWorld({
+    kind: 'objectStorage',
+    options: { batchSize: large, encoders },
+    makeSource: (pass) => lineObjects(objects, pass),
+    ...more,
+  })
+}
+
+/** What the engine is given, and how much of it at the same time; each insert takes long enough for all that may come with it. */
+function watchInserts({ engine }: RunnerWorld): { inserts: Insert[]; mostAtOnce(): number } {
+  const inserts: Insert[] = []
+  let [underWay, most] = [0, 0]
+  const makeSink = engine.sink.bind(engine)
+  engine.sink = (pass) => {
+    const sink = makeSink(pass)
+    return {
+      ...sink,
+      async insert(insert, signal) {
+        inserts.push(insert)
+        most = Math.max(most, ++underWay)
+        await wait(30)
+        return sink.insert(insert, signal).finally(() => underWay--)
+      },
+    }
+  }
+  return { inserts, mostAtOnce: () => most }
+}
+
+async function mostAtOnceIn(world: RunnerWorld): Promise<number> {
+  const { mostAtOnce } = watchInserts(world)
+  assert.deepEqual(await world.runToEnd(), { end: 'completed' })
+  return mostAtOnce()
+}
+
+/** A source that has nothing to give, and the limits of its reads. */
+function watchReads(): { reads: ReadLimits[]; makeSource: () => ReadableSource } {
+  const reads: ReadLimits[] = []
+  const makeSource = (): ReadableSource => ({
+    probe: async () => ({ samples: [] }),
+    open: async () => ({
+      async read(limits) {
+        reads.push(limits)
+        await wait(1)
+        return []
+      },
+      acknowledge: async () => undefined,
+      lag: () => 0,
+      close: async () => undefined,
+    }),
+  })
+  return { reads, makeSource }
+}
+
+async function firstRead(makeWorld: (makeSource: () => ReadableSource) => RunnerWorld): Promise<ReadLimits> {
+  const { reads, makeSource } = watchReads()
+  const worker = makeWorld(makeSource).newWorker()
+  const running = worker.run()
+  for (let round = 0; round < 500 && reads.length === 0; round++) await wait(5)
+  worker.stop()
+  await running
+  const [read] = reads
+  assert.ok(read, 'nothing was read')
+  return read
+}
+
+describe('settings of a pipe', () => {
+  it('streaming_max_insert_wait_ms is how long what was read waits for more of it', async () => {
+    for (const waitMs of [300, 600]) {
+      const settings = { streaming_max_insert_wait_ms: waitMs }
+      const world = streamWorld({ isEndless: true, settings, options: { batchSize: large, encoders } })
+      const { inserts } = watchInserts(world)
+      const begunMs = performance.now()
+      const worker = world.newWorker()
+      const running = worker.run()
+      while (inserts.length === 0 && performance.now() - begunMs < 4_000) await wait(5)
+      const tookMs = performance.now() - begunMs
+      worker.stop()
+      await running
+      assert.ok(tookMs >= waitMs - 1 && tookMs < 4_000, `the first insert came after ${tookMs} ms`)
+      assert.equal(world.engine.lines.length, lines.length)
+    }
+  })
+
+  it('object_storage_concurrency is how many inserts of files are under way at once', async () => {
+    for (const concurrency of [1, 3]) {
+      const settings = { object_storage_concurrency: concurrency, object_storage_max_file_count: 1 }
+      assert.equal(await mostAtOnceIn(objectWorld({ settings })), concurrency)
+    }
+  })
+
+  it('object_storage_max_file_count is how many files an insert may have', async () => {
+    const world = objectWorld({ settings: { object_storage_max_file_count: 3 } })
+    await world.runToEnd()
+    assert.deepEqual(
+      world.engine.inserts.map((insert) => insert.lines.length),
+      [3, 3, 1],
+    )
+  })
+
+  it('object_storage_max_insert_bytes is how many bytes of files an insert may have', async () => {
+    const world = objectWorld({ settings: { object_storage_max_insert_bytes: 20 } })
+    await world.runToEnd()
+    assert.deepEqual(
+      world.engine.inserts.map((insert) => insert.lines.length),
+      [2, 2, 2, 1],
+    )
+  })
+
+  it('object_storage_polling_interval_ms is how long files are waited for before the next look', async () => {
+    const settings = { object_storage_polling_interval_ms: 1_234 }
+    const { waitMs } = await firstRead((makeSource) => objectWorld({ makeSource, settings }))
+    assert.equal(waitMs, 1_234)
+  })
+
+  it('engine_… go along with every insert', async () => {
+    const settings = {
+      engine_max_download_threads: 7,
+      engine_max_insert_threads: 3,
+      engine_max_threads: 5,
+      engine_min_insert_block_size_bytes: 1_000,
+      engine_parallel_distributed_insert_select: 1,
+      engine_parallel_view_processing: true,
+    }
+    const world = streamWorld({ settings })
+    const { inserts } = watchInserts(world)
+    await world.runToEnd()
+    assert.ok(inserts.length > 1)
+    for (const insert of inserts) assert.deepEqual({ ...insert.settings, ...settings }, insert.settings)
+  })
+})
+
+describe('scaling of a pipe', () => {
+  it('concurrency is how many inserts are under way at once, of streams and of files', async () => {
+    assert.equal(await mostAtOnceIn(streamWorld({ scaling: { concurrency: 3 } })), 3)
+    const settings = { object_storage_concurrency: 1, object_storage_max_file_count: 1 }
+    assert.equal(await mostAtOnceIn(objectWorld({ settings, scaling: { concurrency: 2 } })), 2)
+  })
+
+  it('concurrency of 0 is one insert where the order of rows matters, and two where it does not', async () => {
+    assert.equal(await mostAtOnceIn(streamWorld()), 1)
+    const world = streamWorld()
+    world.parts.pipe.destination.managedTable = true
+    world.parts.pipe.destination.tableDefinition = { engine: { type: 'MergeTree' } }
+    assert.equal(await mostAtOnceIn(world), 2)
+  })
+
+  it('replicaMemoryGb is what a worker may read ahead', async () => {
+    const maxBytesWith = async (replicaMemoryGb: number): Promise<number> => {
+      const scaling = { replicaMemoryGb, concurrency: 8 }
+      const { maxBytes } = await firstRead((makeSource) => streamWorld({ makeSource, scaling, options: { encoders } }))
+      return maxBytes
+    }
+    assert.ok((await maxBytesWith(0.5)) < (await maxBytesWith(1)))
+  })
+
+  it('replicaCpuMillicores is the weight by which a worker takes turns', async () => {
+    const weights: number[] = []
+    const turns = {
+      join(weight: number) {
+        weights.push(weight)
+        return { build: <Result>(work: () => Promise<Result>) => work(), leave: () => undefined }
+      },
+    }
+    const options = { batchSize: oneRow, encoders, turns }
+    await streamWorld({ options, scaling: { replicaCpuMillicores: 750 } }).runToEnd()
+    assert.deepEqual(weights, [750])
+  })
+})

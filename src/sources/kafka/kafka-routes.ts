@@ -1,0 +1,31 @@
+// The way to the brokers and the schema registry of a source: through the reverse private endpoints that it names, where it does.
+import type { Egress } from '../../lib/egress.ts'
+import { routedEgress } from '../../lib/egress-routes.ts'
+import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import { ProbeFailure, type SourceContext } from '../source.ts'
+
+/** Throws a ProbeFailure. */
+export function egressOf(
+  { reversePrivateEndpointIds: ids = [] }: Pick<KafkaSource, 'reversePrivateEndpointIds'>,
+  { organizationId, reversePrivateEndpoints }: Pick<SourceContext, 'organizationId' | 'reversePrivateEndpoints'>,
+  egress: Egress,
+): Egress {
+  if (ids.length === 0) return egress
+  const routes = ids.map((id) => {
+    const endpoint = reversePrivateEndpoints?.get(id)
+    // Whether another organization has an endpoint is not for this one to know.
+    if (endpoint?.organizationId !== organizationId) throw notSetUp(id)
+    return endpoint.routes
+  })
+  return routedEgress(egress, routes)
+}
+
+function notSetUp(id: string): ProbeFailure {
+  return new ProbeFailure({
+    step: 'connect',
+    code: 'not_set_up',
+    reason: `this organization has no reverse private endpoint ${JSON.stringify(id)}`,
+    remedy: 'ask the operator of Penstock to set it up, or take it out of reversePrivateEndpointIds',
+    field: 'reversePrivateEndpointIds',
+  })
+}

@@ -1,0 +1,84 @@
+// What waits of the shards of a stream, as batches.
+import type { Batch, ReadLimits, SourceRecord } from '../source.ts'
+import { decompress, type KinesisRecord } from './kinesis-record.ts'
+import { advance, beginningOf, endOf, type ReadShard } from './kinesis-shards.ts'
+
+const maxRecordBytes = 32 * 1_024 * 1_024
+
+export interface TakenStream {
+  name: string
+  shards: ReadShard[]
+  /** Whose turn it is to be first. */
+  turn: number
+}
+
+type BatchLimits = Pick<ReadLimits, 'maxRecords' | 'maxBytes'>
+
+/** What is waiting, within the limits, beginning with another shard each time. */
+export function takeBatches(stream: TakenStream, { maxRecords, maxBytes }: BatchLimits): Batch[] {
+  const { shards } = stream
+  const batches: Batch[] = []
+  const left = { records: maxRecords, bytes: maxBytes }
+  const first = stream.turn % Math.max(1, shards.length)
+  for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
+    const batch = takeBatch(stream.name, shard, left, batches.length === 0)
+    if (batch) batches.push(batch)
+  }
+  if (batches.length > 0) stream.turn = first + 1
+  return batches
+}
+
+function takeBatch(
+  streamName: string,
+  shard: ReadShard,
+  left: { records: number; bytes: number },
+  isFirst: boolean,
+): Batch | undefined {
+  const partition = shard.id
+  // Without records, but with a position: what came out of this shard may be read from now on, also by the next reader.
+  if (shard.isExhausted && !shard.isFinished && shard.waiting.length === 0) {
+    return { partition, ...endOf(shard), records: [] }
+  }
+  const records: SourceRecord[] = []
+  const taken: KinesisRecord[] = []
+  for (const record of shard.waiting) {
+    const value = unpack(record)
+    const isAlone = isFirst && records.length === 0
+    if (left.records <= 0 || (value.length > left.bytes && !isAlone)) break
+    left.records -= 1
+    left.bytes -= value.length
+    records.push(new TakenRecord(value, record, shard.id, streamName))
+    taken.push(record)
+  }
+  const [firstTaken, lastTaken] = [taken[0], taken.at(-1)]
+  if (!firstTaken || !lastTaken) return shard.mustTellStart ? { partition, ...beginningOf(shard), records } : undefined
+  shard.waiting.splice(0, taken.length)
+  return { partition, ...advance(shard, firstTaken, lastTaken), records }
+}
+
+/** What looks compressed and is not, or holds more than a record can, is a record like any other: whoever decodes it will say so. */
+function unpack({ data }: KinesisRecord): Uint8Array {
+  const value = decompress(data, maxRecordBytes)
+  return value instanceof Uint8Array ? value : data
+}
+
+/** What the transport says of a record is made when it is asked for: most pipes have no column for it. */
+class TakenRecord implements SourceRecord {
+  readonly value: Uint8Array
+  readonly #record: KinesisRecord
+  readonly #shard: string
+  readonly #stream: string
+
+  constructor(value: Uint8Array, record: KinesisRecord, shard: string, stream: string) {
+    this.value = value
+    this.#record = record
+    this.#shard = shard
+    this.#stream = stream
+  }
+
+  get meta(): SourceRecord['meta'] {
+    const { sequence, arrivedAtMs, key } = this.#record
+    const _timestamp = new Date(arrivedAtMs)
+    return { _stream: this.#stream, _shard: this.#shard, _sequence: sequence, _timestamp, _key: key }
+  }
+}

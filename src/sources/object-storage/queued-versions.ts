@@ -1,0 +1,38 @@
+// Reads exactly the versions of objects that are named, once more. One that is not there any more, or is another one, is told as it
+// is by a reader of ranges; whoever reads on then gets the next one.
+import { EndOfInput, finishedPosition, NotConnected, type Positions, type SourceReader } from '../source.ts'
+import { Changed, givenObject, readerError } from './object-reader.ts'
+import type { ObjectStore } from './object-store.ts'
+import { begun, versionOf } from './queued-objects.ts'
+
+export function makeVersionsReader(store: ObjectStore, until: Positions, signal: AbortSignal): SourceReader {
+  const left = Object.keys(until).map((partition) => {
+    const version = versionOf(partition)
+    if (!version) throw new Error('not a partition that can be read again')
+    return { partition, ...version }
+  })
+  const closing = new AbortController()
+  return {
+    async read(limits) {
+      const limit = AbortSignal.any([signal, limits.signal, closing.signal])
+      try {
+        limit.throwIfAborted()
+        const [next] = left
+        if (!next) throw new EndOfInput()
+        const { partition, key, etag } = next
+        const object = await store.find(key, limit)
+        left.shift()
+        if (object?.etag !== etag) throw new Changed(key)
+        return [{ partition, from: begun, next: finishedPosition, object: givenObject(object, store) }]
+      } catch (error) {
+        throw limit.aborted ? new NotConnected() : readerError(error)
+      }
+    },
+    acknowledge: async () => undefined,
+    lag: () => left.length,
+    async close() {
+      closing.abort()
+      store.close()
+    },
+  }
+}

@@ -1,0 +1,132 @@
+// A queue at SQS, or at what speaks like it. The client is told everything, so that nothing in the environment of this process has
+// a say: not where to send, and not as whom.
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs'
+import type { AwsCredentials } from '../aws/aws.ts'
+import { awsFailure } from '../aws/aws-failure.ts'
+import { awsClientDefaults, awsRequestHandler } from '../aws/aws-http.ts'
+import type { SourceContext, Surroundings } from '../source.ts'
+import { type MessageHandle, type MessageQueue, secondsOf } from './message-queue.ts'
+import type { QueuePlace } from './queue-place.ts'
+
+/** Most that SQS gives, extends or removes at once. */
+const maxMessages = 10
+/** Longest that SQS waits for a message. */
+const maxWaitSeconds = 20
+const maxHoldSeconds = 43_200
+
+export interface SqsAccess {
+  credentials: AwsCredentials
+  /** The field of the source that they came in. */
+  field: string
+  region: string
+}
+
+type Action = 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility' | 'GetQueueAttributes'
+
+export function openSqsQueue(
+  place: QueuePlace,
+  access: SqsAccess,
+  context: SourceContext,
+  surroundings: Surroundings,
+): MessageQueue {
+  const { url: QueueUrl, endpoint, host, name } = place
+  const { credentials, field, region } = access
+  const requestHandler = awsRequestHandler(surroundings, context, ({ headers }) =>
+    headers['x-amz-target']?.endsWith('.ReceiveMessage') ? 'messages' : 'json',
+  )
+  const client = new SQSClient({
+    ...awsClientDefaults,
+    region,
+    endpoint,
+    credentials,
+    requestHandler,
+    // One message that is not whole must not keep the others back; and some machines have no MD5.
+    md5: false,
+  })
+
+  const attempt = async <Output>(action: Action, ask: () => Promise<Output>): Promise<Output> => {
+    try {
+      return await ask()
+    } catch (error) {
+      throw awsFailure(error, {
+        step: 'describe',
+        service: 'SQS',
+        place: host,
+        thing: `the queue "${name}"`,
+        needs: `sqs:${action}`,
+        fields: { place: 'queueUrl', credentials: field, thing: 'queueUrl' },
+      })
+    }
+  }
+
+  const attributes = async (abortSignal: AbortSignal): Promise<number> =>
+    attempt('GetQueueAttributes', async () => {
+      const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] })
+      const { Attributes } = await client.send(command, { abortSignal })
+      const count = Number(Attributes?.ApproximateNumberOfMessages ?? Number.NaN)
+      // The client takes any answer that is no error for a queue without attributes.
+      if (!Number.isSafeInteger(count)) throw new Error('not a queue')
+      return count
+    })
+
+  return {
+    async receive({ waitMs, holdMs }, abortSignal) {
+      const command = new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: maxMessages,
+        WaitTimeSeconds: secondsOf(waitMs, maxWaitSeconds),
+        VisibilityTimeout: secondsOf(holdMs, maxHoldSeconds),
+        MessageSystemAttributeNames: ['ApproximateReceiveCount'],
+      })
+      const { Messages = [] } = await attempt('ReceiveMessage', () => client.send(command, { abortSignal }))
+      // Whoever answers with more has not been asked.
+      return Messages.slice(0, maxMessages).flatMap(
+        ({ MessageId: id, Body: text = '', ReceiptHandle: receipt, Attributes }) => {
+          if (!id || !receipt) return []
+          return [{ id, text, receipt, receivedCount: Number(Attributes?.ApproximateReceiveCount) || 1 }]
+        },
+      )
+    },
+
+    async extend(messages, holdMs, abortSignal) {
+      const VisibilityTimeout = secondsOf(holdMs, maxHoldSeconds)
+      for (const some of tensOf(messages)) {
+        const Entries = entriesOf(some).map((entry) => ({ ...entry, VisibilityTimeout }))
+        const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries })
+        await attempt('ChangeMessageVisibility', () => client.send(command, { abortSignal }))
+      }
+    },
+
+    async remove(messages, abortSignal) {
+      for (const some of tensOf(messages)) {
+        const command = new DeleteMessageBatchCommand({ QueueUrl, Entries: entriesOf(some) })
+        await attempt('DeleteMessage', () => client.send(command, { abortSignal }))
+      }
+    },
+
+    count: attributes,
+    countsHeld: false,
+
+    async describe(signal) {
+      await attributes(signal)
+    },
+
+    close: () => requestHandler.destroy(),
+  }
+}
+
+function tensOf(messages: MessageHandle[]): MessageHandle[][] {
+  return Array.from({ length: Math.ceil(messages.length / maxMessages) }, (_, index) =>
+    messages.slice(index * maxMessages, (index + 1) * maxMessages),
+  )
+}
+
+function entriesOf(messages: MessageHandle[]): { Id: string; ReceiptHandle: string }[] {
+  return messages.map(({ receipt }, index) => ({ Id: String(index), ReceiptHandle: receipt }))
+}

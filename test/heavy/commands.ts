@@ -1,0 +1,119 @@
+// Penstock and its commands as processes of their own, which can be killed.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Dialect } from '../../src/database/sql.ts'
+import type { DataSettings } from '../../src/installation/stored-data.ts'
+import { freshPostgresDatabase } from '../harness.ts'
+
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+// What `penstock` itself sets when it runs from source.
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
+
+/** A folder of its own and, for PostgreSQL, a database of its own; with the keys of another place if told. */
+export async function newPlace(folder: string, dialect: Dialect, keysOf?: DataSettings): Promise<DataSettings> {
+  mkdirSync(folder, { mode: 0o700 })
+  const masterKeyFile = join(folder, 'master-keys.json')
+  if (keysOf) copyFileSync(keysOf.masterKeyFile, masterKeyFile)
+  const databaseUrl = dialect === 'postgres' ? await freshPostgresDatabase() : undefined
+  return { dataFolder: folder, masterKeyFile, databaseUrl }
+}
+
+function environmentOf({ dataFolder, databaseUrl }: DataSettings) {
+  return {
+    PATH: process.env.PATH,
+    PENSTOCK_DATA: dataFolder,
+    PENSTOCK_PORT: '0',
+    NODE_COMPILE_CACHE: compileCache,
+    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  }
+}
+
+/** Resolves to what it printed; a command that fails is an error. */
+export function runCommand(place: DataSettings, args: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { env: environmentOf(place), timeout: 120_000 }
+    execFile(process.execPath, [program, ...args], options, (err, stdout, stderr) => {
+      if (err) reject(new Error(`penstock ${args.join(' ')}: ${stderr}`))
+      else resolve(stdout)
+    })
+  })
+}
+
+/** Kills it after a while. Resolves to whether it was still at work. */
+export async function runAndKill(place: DataSettings, args: string[], afterMs: number): Promise<boolean> {
+  const child = spawn(process.execPath, [program, ...args], { env: environmentOf(place), stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  const ended = await Promise.race([exited.then(() => true), sleep(afterMs, false)])
+  child.kill('SIGKILL')
+  await exited
+  return !ended
+}
+
+export interface Serving {
+  child: ChildProcess
+  sample: Record<string, string>
+  /** The answer to a change; undefined when the process is gone. */
+  send(
+    method: string,
+    path: string,
+    body: object,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; text: string }>
+  stop(): Promise<void>
+}
+
+/** With the sample organization. */
+export async function serveSample(place: DataSettings): Promise<Serving> {
+  const child = spawn(process.execPath, [program, 'try'], {
+    env: environmentOf(place),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const url = await urlOf(child)
+  const lines = readFileSync(join(place.dataFolder, 'sample.env'), 'utf8').trim().split('\n')
+  const sample = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+  return {
+    child,
+    sample,
+    send: (method, path, body, headers = {}) =>
+      new Promise((resolve, reject) => {
+        const outgoing = request(`${url}${path}`, {
+          agent,
+          method,
+          auth: `${sample.KEY_ID}:${sample.KEY_SECRET}`,
+          headers: { 'content-type': 'application/json', ...headers },
+        })
+        outgoing.on('error', reject)
+        outgoing.on('response', async (response) => {
+          let text = ''
+          for await (const chunk of response.setEncoding('utf8')) text += chunk
+          resolve({ status: response.statusCode!, text })
+        })
+        outgoing.end(JSON.stringify(body))
+      }),
+    stop: async () => {
+      agent.destroy()
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+async function urlOf(child: ChildProcess): Promise<string> {
+  let printed = ''
+  for await (const chunk of child.stdout!) {
+    printed += chunk
+    const url = /running at (http:\/\/\S+)/.exec(printed)?.[1]
+    if (!url) continue
+    child.stdout!.resume()
+    return url
+  }
+  throw new Error(`Penstock did not start: ${printed}`)
+}

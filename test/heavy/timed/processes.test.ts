@@ -1,0 +1,71 @@
+// R7, R10 and R13 in the size of a test run: processes and databases that stop and start under load, and calls to two processes
+// at once. `npm run chaos` runs the same drills for longer.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { linearDrill } from '../../../chaos/system/linear.ts'
+import { isLinearizable, type RecordedCall } from '../../../chaos/system/linear-check.ts'
+import { restartsDrill } from '../../../chaos/system/restarts.ts'
+import { shutdownDrill } from '../../../chaos/system/shutdown.ts'
+import { testDrill } from '../../drill.ts'
+
+const timeout = 300_000
+
+testDrill(restartsDrill, { timeout })
+testDrill(linearDrill, { timeout })
+
+it('R10: of histories without the lock on the organization nine in ten are flagged', { timeout }, async (test) => {
+  const size = 20
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-drill-'))
+  test.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { figures } = await linearDrill.run({ seed: 7, size, folder, mutant: 'no-org-lock' })
+  test.diagnostic(JSON.stringify(figures))
+  assert.ok(figures.flagged! >= 0.9 * size, `${figures.flagged} of ${size}`)
+})
+
+const answered = ({ answers = 0 }): void => assert.ok(answers > 0)
+testDrill(shutdownDrill, { timeout, name: ', on SQLite', check: answered })
+testDrill(shutdownDrill, { timeout, name: ', on PostgreSQL', size: 2, more: { isOnPostgres: true }, check: answered })
+
+describe('the checker of histories', () => {
+  const write = (calledAt: number, answeredAt: number, value: number): RecordedCall<number> => ({
+    calledAt,
+    answeredAt,
+    step: () => value,
+  })
+  const read = (calledAt: number, answeredAt: number, value: number): RecordedCall<number> => ({
+    calledAt,
+    answeredAt,
+    step: (state) => (state === value ? state : undefined),
+  })
+  const check = (...calls: RecordedCall<number>[]) => isLinearizable(calls, 0, String)
+
+  it('lets a read see either value while a write is under way', () => {
+    assert.ok(check(write(1, 4, 5), read(2, 3, 0)))
+    assert.ok(check(write(1, 4, 5), read(2, 3, 5)))
+  })
+
+  it('flags a read that is behind a write that was answered before', () => {
+    assert.ok(!check(write(1, 2, 5), read(3, 4, 0)))
+  })
+
+  it('flags two reads that see a write, and then no longer', () => {
+    assert.ok(!check(write(1, 8, 5), read(2, 3, 5), read(4, 5, 0)))
+  })
+
+  it('flags a value that nobody has written', () => {
+    assert.ok(!check(write(1, 4, 5), read(2, 3, 6)))
+  })
+
+  it('finds the order of writes from what was read of them', () => {
+    assert.ok(check(write(1, 6, 5), write(2, 7, 6), read(8, 9, 5)))
+    assert.ok(!check(write(1, 6, 5), write(2, 7, 6), read(8, 9, 5), read(10, 11, 6)))
+  })
+
+  it('takes a write without an answer for one that may have happened at any time, or never', () => {
+    assert.ok(check(write(1, Number.POSITIVE_INFINITY, 5), read(2, 3, 0), read(4, 5, 5)))
+    assert.ok(check(write(1, Number.POSITIVE_INFINITY, 5), read(2, 3, 0), read(4, 5, 0)))
+  })
+})

@@ -1,0 +1,33 @@
+// Objects in memory, by their keys and with nothing but etags: lists have three of them.
+import assert from 'node:assert/strict'
+import { compareKeys, type ObjectStore, type StoredObject } from '../../src/sources/object-storage/object-store.ts'
+
+const never = (): never => assert.fail('not asked for')
+
+export interface ObjectsInMemory extends ObjectStore {
+  /** After which keys was listed. */
+  lists: (string | undefined)[]
+}
+
+export function objectsInMemory(objects: Map<string, string>): ObjectsInMemory {
+  const lists: (string | undefined)[] = []
+  const objectOf = (key: string): StoredObject => ({
+    key,
+    sizeBytes: 1,
+    etag: objects.get(key) ?? '',
+    modifiedAt: undefined,
+  })
+  return {
+    lists,
+    async list(_prefix, after) {
+      lists.push(after)
+      const keys = [...objects.keys()].toSorted(compareKeys)
+      const following = keys.filter((key) => after === undefined || compareKeys(key, after) > 0)
+      return { objects: following.slice(0, 3).map(objectOf), isLast: following.length <= 3 }
+    },
+    find: async (key) => (objects.has(key) ? objectOf(key) : undefined),
+    read: never,
+    open: never,
+    close: () => undefined,
+  }
+}

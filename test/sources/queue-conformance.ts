@@ -1,0 +1,199 @@
+// What a source of objects with a queue promises, against any store and any queue.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Batch, NotConnected } from '../../src/sources/source.ts'
+import { loopbackEgress, probe, probeFails } from './conformance.ts'
+import { finished, keysOf, none, type QueueWorld, reading, readOnce, setUp, short } from './queue-common.ts'
+import { loadsObjects } from './queue-loading.ts'
+
+export type { QueueWorld } from './queue-common.ts'
+
+export function queueConformance(start: () => Promise<QueueWorld>): void {
+  describe('objects that a queue tells of', () => {
+    let world: QueueWorld
+    before(async () => {
+      world = await start()
+    })
+    after(() => world.stop())
+
+    loadsObjects(() => world)
+    holds(() => world)
+    leadsNowhere(() => world)
+    isProbed(() => world)
+  })
+}
+
+function holds(world: () => QueueWorld): void {
+  it('removes a message when everything that it tells of is durable, and not before', async () => {
+    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await tell('in/a', 'in/b')
+    await reading(source(), async ({ read, finish }) => {
+      const [first, second] = await read({ waitMs: 5_000 })
+      await finish([first!])
+      assert.deepEqual(await counts(), { waiting: 0, held: 1 })
+      await finish([second!])
+      assert.deepEqual(await counts(), none)
+    })
+  })
+
+  it('gives an object once that two messages tell of, and removes both', async () => {
+    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await tell('in/a')
+    await tell('in/a', 'in/b')
+    await reading(source(), async ({ read, finish }) => {
+      const given: Batch[] = []
+      for (let round = 0; round < 4; round++) given.push(...(await read({ waitMs: 500 })))
+      assert.deepEqual(keysOf(given), ['in/a', 'in/b'])
+      await finish(given)
+      assert.deepEqual(await counts(), none)
+    })
+  })
+
+  it('holds messages as long as it takes, and lets them go with its end', async () => {
+    const { source, tell, counts } = await setUp(world(), ['in/a'])
+    await tell('in/a')
+    await reading(source({}, short), async (one) => {
+      assert.deepEqual(keysOf(await one.read({ waitMs: 5_000 })), ['in/a'])
+      await reading(source({}, short), async (other) => assert.deepEqual(await other.read({ waitMs: 2_500 }), []))
+      assert.deepEqual(await counts(), { waiting: 0, held: 1 })
+    })
+    await reading(source({}, short), async ({ read, finish }) => {
+      const again = await read({ waitMs: 5_000 })
+      assert.deepEqual(keysOf(again), ['in/a'])
+      await finish(again)
+      assert.deepEqual(await counts(), none)
+    })
+  })
+
+  it('tells how many wait, with those that it has', async () => {
+    const { source, tell } = await setUp(world(), ['in/a'])
+    await tell('in/a')
+    await reading(source(), async ({ reader, read }) => {
+      assert.equal(reader.lag(), undefined)
+      assert.equal((await read({ waitMs: 5_000 })).length, 1)
+      for (let look = 0; look < 20 && reader.lag() === undefined; look++) await wait(50)
+      const lag = reader.lag() ?? 0
+      assert.ok(lag === 1 || lag === 2, `${lag}`)
+    })
+  })
+
+  it('counts nothing any more when nothing came and nothing is held', async () => {
+    const { source, tell } = await setUp(world(), ['in/a'])
+    await tell('in/a')
+    await reading(source(), async ({ reader, read, finish }) => {
+      await finish(await read({ waitMs: 5_000 }))
+      assert.deepEqual(await read({ waitMs: 1_000 }), [])
+      assert.equal(reader.lag(), 0)
+    })
+  })
+
+  it('gives back at once what it has when it stops', async () => {
+    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await tell('in/a')
+    await tell('in/b')
+    const given: Batch[] = []
+    await reading(source(), async ({ reader, read }) => {
+      for (let round = 0; round < 4 && given.length < 2; round++) given.push(...(await read({ waitMs: 1_000 })))
+      assert.deepEqual(await counts(), { waiting: 0, held: 2 })
+      await reader.giveBack?.()
+      assert.deepEqual(await counts(), { waiting: 2, held: 0 })
+    })
+    await reading(source(), async ({ read, finish }) => {
+      const again: Batch[] = []
+      for (let round = 0; round < 4 && again.length < 2; round++) again.push(...(await read({ waitMs: 1_000 })))
+      assert.deepEqual(keysOf(again), keysOf(given))
+      await finish(again)
+      assert.deepEqual(await counts(), none)
+    })
+  })
+
+  it('gives up when it is told to', async () => {
+    const { source } = await setUp(world())
+    const reader = await source().open({}, { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+    const startedAtMs = performance.now()
+    const limits = { maxRecords: 1, maxBytes: 1, waitMs: 10_000 }
+    await assert.rejects(reader.read({ ...limits, signal: AbortSignal.timeout(200) }), NotConnected)
+    const reads = assert.rejects(reader.read({ ...limits, signal: AbortSignal.timeout(20_000) }), NotConnected)
+    await wait(100)
+    await reader.close()
+    await reads
+    assert.ok(performance.now() - startedAtMs < 3_000)
+  })
+}
+
+function leadsNowhere(world: () => QueueWorld): void {
+  it('removes what tells of other objects, and goes on', async () => {
+    const { source, tell, counts, queueUrl } = await setUp(world(), ['in/a', 'out/b'])
+    await tell('out/b')
+    await tell('in/folder/')
+    await world().send(queueUrl, world().eventOf('another-bucket', 'in/a'))
+    await tell('out/b', 'in/a')
+    await reading(source(), async ({ read, finish }) => {
+      const given: Batch[] = []
+      for (let round = 0; round < 4; round++) given.push(...(await read({ waitMs: 500 })))
+      assert.deepEqual(keysOf(given), ['in/a'])
+      await finish(given)
+      assert.deepEqual(await counts(), none)
+    })
+  })
+
+  it('leaves alone what it cannot make sense of, and gives it as refused when it comes for the third time', async () => {
+    const { source, tell, counts, queueUrl } = await setUp(world(), ['in/a'])
+    const nonsense = 'not even JSON: <b>&amp; "so" on</b> ü'
+    await world().send(queueUrl, nonsense)
+    await tell('in/missing', 'in/a')
+    await reading(source({}, short), async ({ reader, read, finish }) => {
+      const given: Batch[] = []
+      const startedAtMs = performance.now()
+      assert.equal(reader.note?.(), undefined)
+      const notes = new Set<string | undefined>()
+      while (given.filter(({ refused }) => refused).length < 2) {
+        assert.ok(performance.now() - startedAtMs < 20_000, 'in time')
+        const some = await read({ waitMs: 1_000 })
+        given.push(...some)
+        notes.add(reader.note?.())
+        await finish(some.filter(({ object }) => object))
+      }
+      assert.ok(notes.has('2 messages will be tried again'), [...notes].join())
+      assert.equal(reader.note?.(), undefined)
+      assert.ok(performance.now() - startedAtMs > 1_500, 'not the first time')
+      const refused = given.filter(({ refused }) => refused)
+      const told = refused.map(({ refused }) => refused!)
+      assert.ok(refused.every(({ partition, next }) => /^message:[\w-]+$/.test(partition) && next === finished))
+      assert.deepEqual(
+        told.map(({ reason }) => reason).toSorted(),
+        [
+          'the message is not a notification about objects that Penstock understands',
+          'the object "in/missing" that the message tells of does not exist',
+        ].toSorted(),
+      )
+      assert.ok(told.some(({ raw }) => Buffer.from(raw).toString() === nonsense))
+      assert.ok(given.filter(({ object }) => object).every(({ object }) => object!.key === 'in/a'))
+      await finish(refused)
+      assert.deepEqual(await counts(), none)
+    })
+  })
+}
+
+function isProbed(world: () => QueueWorld): void {
+  it('is probed with its queue, and takes no message for that', async () => {
+    const { source, tell, counts } = await setUp(world(), ['in/a'])
+    await tell('in/a')
+    const { samples, steps } = await probe(source())
+    assert.deepEqual(samples[0]!.rows, [{ id: 0 }])
+    assert.deepEqual(steps, ['connect', 'authenticate', 'describe', 'read', 'decode'])
+    assert.deepEqual(await counts(), { waiting: 1, held: 0 })
+  })
+
+  it('tells a queue that is not there', async () => {
+    const { source, queueUrl } = await setUp(world(), ['in/a'])
+    const { secrets } = world()
+    const missing = source({ queueUrl: `${queueUrl}-not` })
+    const failure = await probeFails(missing, { step: 'describe', code: 'not_found', field: 'queueUrl' }, { secrets })
+    assert.match(failure.reason, /the queue "[\w-]+-not" does not exist/)
+    const rejected = { name: 'ProbeFailure', code: 'not_found' }
+    await assert.rejects(readOnce(missing), rejected)
+    await probeFails(source({ queueUrl: 'http://127.0.0.1/' }), { step: 'connect', code: 'not_found' }, { secrets })
+  })
+}
