@@ -1,5 +1,6 @@
 // What the tests need of a ClickHouse, whichever it is, and how one runs that is killed and comes back on the same port with the
 // same data: a shell starts it again and again in one folder. When that shell ends, the engine ends with it.
+import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -73,7 +74,7 @@ const againScript = `
 
 const host = '127.0.0.1'
 const restartTimeoutMs = 30_000
-const logTimeoutMs = 2_000
+const logTimeoutMs = 5_000
 
 export async function startEngine(program: EngineProgram): Promise<EngineServer> {
   const { name, folder, port, environment = {}, users } = program
@@ -146,18 +147,28 @@ async function ask(
   return answer
 }
 
-/** Waits a while for queries that are in the log as begun: it is told of their end after who asked them. */
+/**
+ * Waits for the log: it is told of the end of a query after who asked it, and `SYSTEM FLUSH LOGS`
+ * can return when another flush ends that began earlier. Entries keep their order, so all that was
+ * asked before is there when a question that is asked now is.
+ */
 async function listQueries(
   query: EngineServer['query'],
   settings: EngineProgram['loggedSettings'],
   containing: string,
 ): Promise<LoggedQuery[]> {
   const deadlineMs = Date.now() + logTimeoutMs
+  const last = `SELECT '${randomUUID()}'`
+  await query(last)
   while (true) {
-    const rows = await readLog(query, settings, containing)
+    const rows = await readLog(query, settings, containing, last)
     const ended = rows.filter(({ type }) => type !== begunType)
-    const isComplete = rows.every(({ id }) => ended.some((row) => row.id === id))
-    if (isComplete || Date.now() > deadlineMs) return ended.map(readLoggedQuery)
+    const isThere = rows.some((row) => row.query === last)
+    const isLate = Date.now() > deadlineMs
+    // What an engine began before it was killed has no end.
+    if (isThere && (isLate || rows.every(({ id }) => ended.some((row) => row.id === id))))
+      return ended.filter((row) => row.query !== last).map(readLoggedQuery)
+    if (isLate) throw new Error(`what was asked is not in the log of queries after ${logTimeoutMs} ms`)
     await sleep(50)
   }
 }
@@ -176,15 +187,16 @@ async function readLog(
   query: EngineServer['query'],
   { names, values }: EngineProgram['loggedSettings'],
   containing: string,
+  last: string,
 ): Promise<LogRow[]> {
   await query('SYSTEM FLUSH LOGS')
-  const text = containing.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
+  const [text, lastText] = [containing, last].map((part) => part.replaceAll('\\', '\\\\').replaceAll("'", "\\'"))
   // This query is in the log, too.
   const log = await query(`
     SELECT query_id AS id, toInt8(type) AS type, query, ${names} AS names, ${values} AS values,
       toString(written_rows) AS writtenRows, exception
     FROM system.query_log
-    WHERE position(query, '${text}') > 0 AND position(query, 'system.query_log') = 0
+    WHERE (position(query, '${text}') > 0 OR query = '${lastText}') AND position(query, 'system.query_log') = 0
     ORDER BY event_time
     FORMAT JSONEachRow`)
   const lines = log.split('\n').filter((line) => line !== '')
