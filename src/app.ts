@@ -1,15 +1,11 @@
 // The only place where the parts meet: configuration → database → HTTP and runner.
-import { existsSync, mkdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { attemptSeconds, OidcFlow, pageOfConsole } from './accounts/oidc.ts'
 import { Sealer } from './activities/sealer.ts'
 import type { Config } from './config.ts'
 import { consoleActions } from './console-actions.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
-import type { Sql } from './database/sql.ts'
-import { openSqlite } from './database/sqlite-database.ts'
-import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
 import type { BadRowReader } from './engine/read-bad-rows.ts'
 import { executeAction } from './execute-action.ts'
 import { readOperation } from './execute-operation.ts'
@@ -24,23 +20,22 @@ import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
 import { checkKeys } from './installation/installation.ts'
 import { followMasterKeys, readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
-import { addressAllowed } from './keys/ip-access.ts'
-import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
-import { findKey } from './keys/store.ts'
+import type { ApiKey } from './keys/key.ts'
 import { LazyRunner } from './lazy-runner.ts'
 import type { Egress } from './lib/egress.ts'
 import { describeError, type Log } from './lib/log.ts'
-import { StartError } from './lib/start-error.ts'
-import { Uses } from './lib/uses.ts'
-import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
+import type { Uses } from './lib/uses.ts'
+import { newMasterKeys, Vault } from './lib/vault.ts'
+import { listen } from './listen.ts'
+import { openAuthentication } from './open-authentication.ts'
+import { openDatabase, prepareFolder } from './open-database.ts'
 import { operations } from './operations.ts'
 import { prepareAndExecute } from './prepare-operation.ts'
 import { ServiceChecker } from './services/checker.ts'
-import { csrfTokenOf, isSessionToken, longestDays, sessionTokenHash } from './sessions/session.ts'
-import { findSession, type SessionStanding } from './sessions/store.ts'
+import { longestDays } from './sessions/session.ts'
+import type { SessionStanding } from './sessions/store.ts'
 import type { Prober } from './sources/probe.ts'
-import { type WriterData, writerModule } from './writer.ts'
-import { makeWrites, type PenstockDatabase } from './writes.ts'
+import type { PenstockDatabase } from './writes.ts'
 
 type Execute = (request: OperationRequest) => Promise<OperationAnswer>
 
@@ -122,26 +117,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   // A process that only runs pipes records nothing that would have to be sealed.
   const isApi = config.role !== 'runner'
   if (isApi) sealer.start()
-  const useNotNoted = (error: unknown): void =>
-    log.debug('the use of a key or a session could not be noted', { error: describeError(error) })
-  const keyUses = new Uses<ApiKey>(
-    ({ id, organizationId }, usedAt) => database.write('noteKeyUse', { id, organizationId, usedAt }, organizationId),
-    useNotNoted,
-  )
-  const sessionUses = new Uses<SessionStanding>(
-    ({ id, userId }, usedAt) => database.write('noteSessionUse', { id, usedAt }, userId),
-    useNotNoted,
-  )
-  /** Undefined for a token of nobody, and for a session that has ended. */
-  const findPerson = async (token: string, organizationId?: string) => {
-    if (!isSessionToken(token)) return undefined
-    const key = { tokenHash: sessionTokenHash(vault, token), organizationId }
-    const session = await findSession(reader, key, new Date().toISOString())
-    if (!session) return undefined
-    sessionUses.note(session)
-    const { id: sessionId, userId, role } = session
-    return { sessionId, userId, role, csrfToken: csrfTokenOf(vault, token) }
-  }
+  const { keyUses, sessionUses, authentication } = openAuthentication({ database, vault, log })
   const surroundings = { sql: reader, vault, settings: config.operations }
   const { publicUrl } = config.operations
   const isOnlyOrigin = config.hasPublicUrl
@@ -193,18 +169,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         return outcome
       },
     },
-    authentication: {
-      hashSecret: (secret) => hashSecret(vault, secret),
-      authenticate: async (keyId, secretHash, address) => {
-        const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
-        if (!keyOpens(key, secretHash)) return undefined
-        keyUses.note(key!)
-        const { id, organizationId, role, ipAccessList } = key!
-        return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
-      },
-      findPerson,
-      guard,
-    },
+    authentication: { ...authentication, guard },
     read: (request, gone) => prepared(request, gone, (ready) => readOperation(surroundings, ready)),
     write: (request, gone) => {
       const { organizationId } = request.caller
@@ -343,96 +308,4 @@ async function forget(database: PenstockDatabase): Promise<void> {
   while ((await database.write('forgetOldThroughput', { now }, 'maintenance')) > 0) {}
   while ((await database.write('forgetFinishedPartitions', { now }, 'maintenance')) > 0) {}
   await database.write('forgetRunners', { now }, 'maintenance')
-}
-
-async function openDatabase(
-  config: Config,
-  masterKeys: MasterKeys,
-  vault: Vault,
-  events: DatabaseEvents,
-): Promise<PenstockDatabase> {
-  if (config.databaseUrl) {
-    // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
-    const { openPostgres } = await import('./database/postgres.ts')
-    return openPostgres({ url: config.databaseUrl, writes: makeWrites(config.operations), vault, events })
-  }
-  const file = join(config.dataFolder, 'penstock.db')
-  const writerData: WriterData = { masterKeys, settings: config.operations }
-  return openSqlite({ file, writer: writerModule, writerData: { ...writerData }, events })
-}
-
-export interface StoredData {
-  sql: Sql
-  vault: Vault
-  close(): Promise<void>
-}
-
-/** For commands that only read: also while a Penstock runs on the same data. */
-export async function openStoredData(config: Config): Promise<StoredData> {
-  const masterKeys = readMasterKeys(config.masterKeyFile)
-  const vault = new Vault(masterKeys ?? newMasterKeys())
-  let data: StoredData
-  if (config.databaseUrl) {
-    const { openPostgresReadOnly } = await import('./database/postgres-read-only.ts')
-    const { sql, close } = await openPostgresReadOnly(config.databaseUrl)
-    data = { sql, vault, close }
-  } else {
-    const connection = openSqliteReadOnly(join(config.dataFolder, 'penstock.db'))
-    data = { sql: connection, vault, close: async () => connection.close() }
-  }
-  try {
-    const isNew = await checkKeys(data.sql, vault, config, masterKeys !== undefined)
-    if (isNew) throw new StartError('This Penstock has not been set up yet: it has no data.')
-    return data
-  } catch (error) {
-    await data.close()
-    throw error
-  }
-}
-
-/** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
-export function prepareFolder({ dataFolder }: Config): void {
-  let mode: number
-  try {
-    if (!existsSync(dataFolder)) {
-      mkdirSync(dirname(dataFolder), { recursive: true })
-      mkdirSync(dataFolder, { mode: 0o700 })
-    }
-    mode = statSync(dataFolder).mode
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new StartError(
-      `The data folder ${dataFolder} cannot be used (${code}). Set PENSTOCK_DATA to a folder that this user may write.`,
-    )
-  }
-  if ((mode & 0o077) !== 0) {
-    throw new StartError(
-      `The data folder ${dataFolder} is open to other users. Run "chmod 700" on it, or set PENSTOCK_DATA to another one.`,
-    )
-  }
-}
-
-async function listen(server: FastifyInstance, config: Config): Promise<string> {
-  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(config.host)
-  if (!isLoopback && !config.tlsInFront) {
-    throw new StartError(
-      `PENSTOCK_HOST=${config.host} can be reached from other machines, and API keys would cross the network in the clear. ` +
-        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL, or listen on 127.0.0.1.',
-    )
-  }
-  try {
-    await server.listen({ host: config.host, port: config.port })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const reasons: Record<string, string> = {
-      EADDRINUSE: `Port ${config.port} on ${config.host} is taken by another program. Set PENSTOCK_PORT to a free one.`,
-      EACCES: `Port ${config.port} may not be used by this user. Set PENSTOCK_PORT to one above 1023.`,
-      EADDRNOTAVAIL: `This machine has no address ${config.host}. Set PENSTOCK_HOST to one that it has.`,
-      ENOTFOUND: `PENSTOCK_HOST=${config.host} does not resolve.`,
-    }
-    throw new StartError(reasons[code ?? ''] ?? `Penstock cannot listen on ${config.host}:${config.port} (${code}).`)
-  }
-  const address = server.server.address()
-  const port = typeof address === 'object' && address ? address.port : config.port
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
 }

@@ -1,0 +1,55 @@
+// Who asks: by the key or the session that comes with a request. Each use of either is noted, some time later.
+import type { Authentication } from './http/admission.ts'
+import { addressAllowed } from './keys/ip-access.ts'
+import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
+import { findKey } from './keys/store.ts'
+import { describeError, type Log } from './lib/log.ts'
+import { Uses } from './lib/uses.ts'
+import type { Vault } from './lib/vault.ts'
+import { csrfTokenOf, isSessionToken, sessionTokenHash } from './sessions/session.ts'
+import { findSession, type SessionStanding } from './sessions/store.ts'
+import type { PenstockDatabase } from './writes.ts'
+
+export interface OpenAuthentication {
+  keyUses: Uses<ApiKey>
+  sessionUses: Uses<SessionStanding>
+  authentication: Omit<Authentication, 'guard'>
+}
+
+export function openAuthentication(parts: { database: PenstockDatabase; vault: Vault; log: Log }): OpenAuthentication {
+  const { database, vault, log } = parts
+  const { reader } = database
+  const useNotNoted = (error: unknown): void =>
+    log.debug('the use of a key or a session could not be noted', { error: describeError(error) })
+  const keyUses = new Uses<ApiKey>(
+    ({ id, organizationId }, usedAt) => database.write('noteKeyUse', { id, organizationId, usedAt }, organizationId),
+    useNotNoted,
+  )
+  const sessionUses = new Uses<SessionStanding>(
+    ({ id, userId }, usedAt) => database.write('noteSessionUse', { id, usedAt }, userId),
+    useNotNoted,
+  )
+  return {
+    keyUses,
+    sessionUses,
+    authentication: {
+      hashSecret: (secret) => hashSecret(vault, secret),
+      async authenticate(keyId, secretHash, address) {
+        const key = isKeyId(keyId) ? await findKey(reader, keyId) : undefined
+        if (!keyOpens(key, secretHash)) return undefined
+        keyUses.note(key!)
+        const { id, organizationId, role, ipAccessList } = key!
+        return { id, keyId, organizationId, role, addressAllowed: addressAllowed(ipAccessList, address) }
+      },
+      async findPerson(token, organizationId) {
+        if (!isSessionToken(token)) return undefined
+        const key = { tokenHash: sessionTokenHash(vault, token), organizationId }
+        const session = await findSession(reader, key, new Date().toISOString())
+        if (!session) return undefined
+        sessionUses.note(session)
+        const { id: sessionId, userId, role } = session
+        return { sessionId, userId, role, csrfToken: csrfTokenOf(vault, token) }
+      },
+    },
+  }
+}

@@ -1,0 +1,81 @@
+// Where the data is, and what opens it: for a Penstock that runs, and for commands that only look.
+import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Config } from './config.ts'
+import type { DatabaseEvents } from './database/database.ts'
+import type { Sql } from './database/sql.ts'
+import { openSqlite } from './database/sqlite-database.ts'
+import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
+import { checkKeys } from './installation/installation.ts'
+import { readMasterKeys } from './installation/master-keys.ts'
+import { StartError } from './lib/start-error.ts'
+import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
+import { type WriterData, writerModule } from './writer.ts'
+import { makeWrites, type PenstockDatabase } from './writes.ts'
+
+export async function openDatabase(
+  config: Config,
+  masterKeys: MasterKeys,
+  vault: Vault,
+  events: DatabaseEvents,
+): Promise<PenstockDatabase> {
+  if (config.databaseUrl) {
+    // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
+    const { openPostgres } = await import('./database/postgres.ts')
+    return openPostgres({ url: config.databaseUrl, writes: makeWrites(config.operations), vault, events })
+  }
+  const file = join(config.dataFolder, 'penstock.db')
+  const writerData: WriterData = { masterKeys, settings: config.operations }
+  return openSqlite({ file, writer: writerModule, writerData: { ...writerData }, events })
+}
+
+export interface StoredData {
+  sql: Sql
+  vault: Vault
+  close(): Promise<void>
+}
+
+/** For commands that only read: also while a Penstock runs on the same data. */
+export async function openStoredData(config: Config): Promise<StoredData> {
+  const masterKeys = readMasterKeys(config.masterKeyFile)
+  const vault = new Vault(masterKeys ?? newMasterKeys())
+  let data: StoredData
+  if (config.databaseUrl) {
+    const { openPostgresReadOnly } = await import('./database/postgres-read-only.ts')
+    const { sql, close } = await openPostgresReadOnly(config.databaseUrl)
+    data = { sql, vault, close }
+  } else {
+    const connection = openSqliteReadOnly(join(config.dataFolder, 'penstock.db'))
+    data = { sql: connection, vault, close: async () => connection.close() }
+  }
+  try {
+    const isNew = await checkKeys(data.sql, vault, config, masterKeys !== undefined)
+    if (isNew) throw new StartError('This Penstock has not been set up yet: it has no data.')
+    return data
+  } catch (error) {
+    await data.close()
+    throw error
+  }
+}
+
+/** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
+export function prepareFolder({ dataFolder }: Config): void {
+  let mode: number
+  try {
+    if (!existsSync(dataFolder)) {
+      mkdirSync(dirname(dataFolder), { recursive: true })
+      mkdirSync(dataFolder, { mode: 0o700 })
+    }
+    mode = statSync(dataFolder).mode
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new StartError(
+      `The data folder ${dataFolder} cannot be used (${code}). Set PENSTOCK_DATA to a folder that this user may write.`,
+    )
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new StartError(
+      `The data folder ${dataFolder} is open to other users. Run "chmod 700" on it, or set PENSTOCK_DATA to another one.`,
+    )
+  }
+}
