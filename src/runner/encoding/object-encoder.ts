@@ -85,7 +85,7 @@ async function openObject(
 ): Promise<OpenedObject> {
   // Beyond a piece there is at most what came last.
   const expectedBytes = Math.min(object.sizeBytes, pieceBytes + chunkBytes)
-  const feed = makeFeed(openChunks(plan, object, signal), { memory, pieceBytes: expectedBytes })
+  const feed = makeFeed(openChunks(plan, object, { signal, frees: true }), { memory, pieceBytes: expectedBytes })
   try {
     return { feed, format: await formatOf(plan, object, feed) }
   } catch (error) {

@@ -12,19 +12,20 @@ export interface ObjectPlan {
   filled: readonly FilledColumn[]
 }
 
+/** With `frees`, a chunk is gone when the next is asked for. */
 export async function* openChunks(
   { source }: ObjectPlan,
   object: ObjectToEncode,
-  signal: AbortSignal,
+  { signal, frees = false }: { signal: AbortSignal; frees?: boolean },
 ): AsyncGenerator<Uint8Array, void> {
-  yield* decompressedStream(await object.open(signal), object.key, source.compression)
+  yield* decompressedStream(await object.open(signal), object.key, source.compression, { frees })
 }
 
 /** The whole object. */
 export function streamOf(plan: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Readable {
   const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
     try {
-      yield* openChunks(plan, object, signal)
+      yield* openChunks(plan, object, { signal })
     } catch (error) {
       throw explained(error, object)
     }

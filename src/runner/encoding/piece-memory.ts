@@ -8,24 +8,41 @@ export interface PieceMemory {
   giveBack(taken: Buffer): void
 }
 
-/** As much as pieces under way may hold. */
-const mostFreeBytes = 32 * 1024 * 1024
+/** Of two of the largest pieces, with what came after them. */
+const mostFreeBytes = 2 * 34 * 1024 * 1024
+/** What nobody has taken for so long is not kept. */
+const longestIdleMs = 10_000
 
 export function makePieceMemory(): PieceMemory {
-  const free: Buffer[] = []
+  let free: Buffer[] = []
   let freeBytes = 0
+  let idleTimer: NodeJS.Timeout | undefined
+
+  const remove = (index: number): Buffer | undefined => {
+    const [removed] = free.splice(index, 1)
+    freeBytes -= removed?.length ?? 0
+    return removed
+  }
+
+  const forget = (): void => {
+    free = []
+    freeBytes = 0
+    idleTimer = undefined
+  }
+
   return {
     take(sizeBytes) {
       const fits = ({ length }: Buffer): boolean => length >= sizeBytes && length <= 2 * sizeBytes
       const found = free.findLastIndex(fits)
-      const [buffer = Buffer.allocUnsafeSlow(sizeBytes)] = found === -1 ? [] : free.splice(found, 1)
-      if (found !== -1) freeBytes -= buffer.length
-      return buffer
+      return (found === -1 ? undefined : remove(found)) ?? Buffer.allocUnsafeSlow(sizeBytes)
     },
     giveBack(taken) {
-      if (taken.length === 0 || freeBytes + taken.length > mostFreeBytes) return
+      if (taken.length === 0 || taken.length > mostFreeBytes) return
+      // Pieces become larger with time: the oldest are the least likely to be asked for again.
+      while (freeBytes + taken.length > mostFreeBytes) remove(0)
       free.push(taken)
       freeBytes += taken.length
+      idleTimer = idleTimer?.refresh() ?? setTimeout(forget, longestIdleMs).unref()
     },
   }
 }

@@ -91,4 +91,24 @@ describe('decompressedStream', () => {
       assert.ok(body.destroyed, key)
     }
   })
+
+  it('gives all of it when chunks are freed, and frees what nobody else has', async () => {
+    for (const { name, key, bytes, expected } of stored) {
+      const cut = Math.floor(bytes.length / 2)
+      const own = [bytes.subarray(0, cut), bytes.subarray(cut)].map((part) => Buffer.from(new Uint8Array(part).buffer))
+      const copies: Buffer[] = []
+      const stream = decompressedStream(Readable.from(own), key, 'auto', { frees: true })
+      for await (const chunk of stream) copies.push(Buffer.from(chunk))
+      assert.ok(Buffer.concat(copies).equals(expected), name)
+      assert.equal(own[1]?.length, name === 'nothing' ? 0 : bytes.length - cut, name)
+    }
+  })
+
+  it('frees nothing that lies in the memory of others, or when it is not told to', async () => {
+    const memory = Buffer.alloc(30_000, 'a')
+    const whole = Buffer.alloc(10_000, 'a')
+    for await (const _ of decompressedStream(inChunks(memory, 10_000), 'a', 'auto', { frees: true }));
+    for await (const _ of decompressedStream(Readable.from([whole, whole]), 'a', 'auto'));
+    assert.deepEqual([memory.length, whole.length], [30_000, 10_000])
+  })
 })

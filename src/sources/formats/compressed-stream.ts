@@ -11,18 +11,22 @@ type Bytes = AsyncIterable<Uint8Array>
 /** Enough for every mark that tells a method. */
 const markBytes = 6
 
-/** Ends what it reads from, also when it is left early. */
+/**
+ * Ends what it reads from, also when it is left early. With `frees`, a chunk is gone when the next is asked for, and nobody else
+ * may have what the body is made of.
+ */
 export async function* decompressedStream(
   body: Readable,
   key: string,
   compression: Compression,
+  { frees = false }: { frees?: boolean } = {},
 ): AsyncGenerator<Uint8Array, void> {
   try {
     const chunks = (body as Bytes)[Symbol.asyncIterator]()
     const first = await readAtLeast(chunks, markBytes)
     const method = compressionOf(key, first, compression)
-    const stored = startingWith(first, chunks)
-    yield* method === 'none' ? stored : decompressed(method, stored)
+    if (method === 'none') yield* startingWith(first, chunks, frees ? freeNow : undefined)
+    else yield* decompressed(method, startingWith(first, chunks))
   } finally {
     body.destroy()
   }
@@ -38,9 +42,22 @@ async function readAtLeast(chunks: AsyncIterator<Uint8Array>, sizeBytes: number)
   return bytes
 }
 
-async function* startingWith(first: Uint8Array, others: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+async function* startingWith(
+  first: Uint8Array,
+  others: AsyncIterator<Uint8Array>,
+  leave?: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void> {
   if (first.length > 0) yield first
-  for (let next = await others.next(); !next.done; next = await others.next()) yield next.value
+  for (let next = await others.next(); !next.done; next = await others.next()) {
+    yield next.value
+    leave?.(next.value)
+  }
+}
+
+/** What is thrown away by megabytes has the engine of this process search all of its memory; this it need not find. */
+function freeNow({ buffer, byteLength }: Uint8Array): void {
+  // Otherwise others lie in the same memory.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
 /** An error of the stream that is decompressed, told apart from those of the decompressor. */

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { makePieceMemory } from './piece-memory.ts'
+
+const mebibyte = 1024 * 1024
+
+describe('memory for pieces', () => {
+  it('gives what was given back to whoever needs about as much', () => {
+    const memory = makePieceMemory()
+    const first = memory.take(1000)
+    memory.giveBack(first)
+    assert.notEqual(memory.take(1001), first, 'too small')
+    assert.notEqual(memory.take(499), first, 'more than twice as large')
+    assert.equal(memory.take(500), first)
+    assert.notEqual(memory.take(500), first, 'taken by another')
+  })
+
+  it('keeps two of the largest pieces, whatever small ones were there before', () => {
+    const memory = makePieceMemory()
+    const small = [2, 2, 4, 4, 4].map((size) => memory.take(size * mebibyte))
+    const large = [memory.take(33 * mebibyte), memory.take(33 * mebibyte)]
+    for (const piece of [...small, ...large]) memory.giveBack(piece)
+    const again = [memory.take(33 * mebibyte), memory.take(33 * mebibyte)]
+    assert.deepEqual(new Set(again), new Set(large))
+    assert.ok(!small.includes(memory.take(4 * mebibyte)), 'all that it keeps has a limit')
+  })
+
+  it('keeps nothing that nobody has asked for in ten seconds', () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const memory = makePieceMemory()
+      const piece = memory.take(1000)
+      memory.giveBack(piece)
+      mock.timers.tick(9_999)
+      assert.equal(memory.take(1000), piece)
+      memory.giveBack(piece)
+      mock.timers.tick(10_000)
+      assert.notEqual(memory.take(1000), piece)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+})
