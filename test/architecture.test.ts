@@ -56,6 +56,7 @@ const allowed: Record<string, string[]> = {
     'http/operation.ts',
     'operations.ts',
     'app.ts',
+    'open-database.ts',
     'config.ts',
   ],
 }
