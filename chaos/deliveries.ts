@@ -4,7 +4,7 @@ import { inWorld, type Run } from './in-world.ts'
 import type { PipeWorld, WorldOptions } from './pipe-world.ts'
 import { happenAll, troubles, untilRowsCome } from './troubles.ts'
 
-const completionTimeoutMs = 90_000
+const completionTimeoutMs = 240_000
 const rowsOfLargeObject = 40_000
 const rowsOfSmallObject = 3_000
 const objectsBefore = 8

@@ -8,7 +8,7 @@ export interface Run {
   kept: string | undefined
 }
 
-const drainTimeoutMs = 90_000
+const drainTimeoutMs = 180_000
 
 export function isExact({ rows, badRows, left = 0 }: Outcome): boolean {
   return rows.lost + rows.extra + badRows.lost + badRows.extra + left === 0

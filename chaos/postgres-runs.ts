@@ -6,7 +6,7 @@ import { guest } from './postgres-tables.ts'
 import { makePostgresWorld, mappingOf, type PostgresWorld, type PostgresWorldOptions } from './postgres-world.ts'
 import { dying, happenAll, striking, type Trouble, troubles, untilRowsCome, type Victim } from './troubles.ts'
 
-const followTimeoutMs = 90_000
+const followTimeoutMs = 240_000
 
 const source: Victim<PostgresWorld> = {
   async kill(world) {

@@ -2,6 +2,7 @@
 import { globSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { startPostgres } from '../test/postgres-server.ts'
 import { debianProgram } from '../test/real/servers/installed.ts'
@@ -24,6 +25,8 @@ export interface SourceServer {
 
 export type SourceName = '15' | '18'
 
+const dropTimeoutMs = 30_000
+
 /** 15 is that of Debian. */
 export async function startSource(name: SourceName): Promise<SourceServer> {
   const server = await startPostgres({
@@ -34,7 +37,7 @@ export async function startSource(name: SourceName): Promise<SourceServer> {
   const host = '127.0.0.1'
   const { port } = server
   const connect = async (database: string): Promise<pg.Client> => {
-    const client = new pg.Client({ host, port, user: username, password, database, connectionTimeoutMillis: 5_000 })
+    const client = new pg.Client({ host, port, user: username, password, database, connectionTimeoutMillis: 30_000 })
     // Without a listener, a connection that is lost between two queries would end the process.
     client.on('error', () => undefined)
     await client.connect()
@@ -51,12 +54,21 @@ export async function startSource(name: SourceName): Promise<SourceServer> {
     connect,
     createDatabase: (database) => query(`CREATE DATABASE ${database}`),
     async dropDatabase(database) {
-      await query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}';
-         SELECT pg_sleep(0.2);
-         SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '${database}'`,
-      )
-      await query(`DROP DATABASE ${database} WITH (FORCE)`)
+      const deadlineMs = Date.now() + dropTimeoutMs
+      for (;;) {
+        try {
+          await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+          await query(
+            `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = '${database}'`,
+          )
+          await query(`DROP DATABASE ${database} WITH (FORCE)`)
+          return
+        } catch (error) {
+          // On a busy machine, whoever is told to end still holds a slot, or the database, for a while.
+          if (Date.now() > deadlineMs) throw error
+          await sleep(100)
+        }
+      }
     },
     async kill() {
       process.kill(server.pid, 'SIGKILL')

@@ -9,7 +9,7 @@ import type { Random } from './random.ts'
 import { insertOfRows, untilRowsCome } from './troubles.ts'
 
 /** A lease of 15 s, and what a busy machine adds. */
-const takeoverTimeoutMs = 60_000
+const takeoverTimeoutMs = 120_000
 const strikeTimeoutMs = 10_000
 /** What a frozen process has on its way must have failed by then. */
 const afterwardsMs = 3_000
@@ -38,9 +38,10 @@ type RunnerIds = Map<PenstockProcess, string>
 async function start(world: PipeWorld, penstock: PenstockProcess, ids: RunnerIds): Promise<void> {
   const list = async (): Promise<string[]> =>
     (await world.select<{ id: string }>('SELECT id FROM runners')).map(({ id }) => id)
-  const before = await list()
+  // The other one may have been frozen for so long that it is not in the list any more, and come back later than this one.
+  const known = new Set([...(await list()), ...ids.values()])
   await penstock.start()
-  const id = await until('the process runs no pipes', async () => (await list()).find((one) => !before.includes(one)))
+  const id = await until('the process runs no pipes', async () => (await list()).find((one) => !known.has(one)))
   ids.set(penstock, id)
 }
 

@@ -9,7 +9,7 @@ import type { Random } from './random.ts'
 import { columns } from './tally.ts'
 import { untilRowsCome } from './troubles.ts'
 
-const effectTimeoutMs = 40_000
+const effectTimeoutMs = 120_000
 
 interface Change {
   name: string
@@ -89,11 +89,12 @@ export async function changeBadly(world: PipeWorld): Promise<void> {
   const { next, wrong } = credentialsOf(world.feed)
   await world.call('PATCH', world.pipePath, { source: wrong })
   const deadlineMs = Date.now() + effectTimeoutMs
-  while (!(await world.metrics()).stateReason?.startsWith('the change is not in effect')) {
+  let metrics = await world.metrics()
+  while (!metrics.stateReason?.startsWith('the change is not in effect')) {
     if (Date.now() > deadlineMs) throw new Error('nobody says that the bad change is not in effect')
     await sleep(100)
+    metrics = await world.metrics()
   }
-  const metrics = await world.metrics()
   world.history.note(`a bad change: ${metrics.state}, ${metrics.stateReason}`)
   assert.equal(metrics.state, 'Degraded')
   await untilRowsCome(world, await world.countRows())

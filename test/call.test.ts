@@ -53,7 +53,7 @@ describe('penstock call', () => {
         [program, ...args],
         {
           env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCache, XDG_CONFIG_HOME: folder, ...settings },
-          timeout: 20_000,
+          timeout: 60_000,
         },
         (error, stdout, stderr) =>
           resolve({ code: error ? Number(error.code ?? -1) : 0, printed: stdout, error: stderr }),

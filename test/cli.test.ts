@@ -36,7 +36,7 @@ describe('the commands', () => {
       execFile(
         process.execPath,
         [program, ...args],
-        { env: environment(settings), timeout: 20_000 },
+        { env: environment(settings), timeout: 60_000 },
         (error, stdout, stderr) =>
           resolve({ code: error ? Number(error.code ?? -1) : 0, printed: stdout, error: stderr }),
       )

@@ -342,8 +342,10 @@ describe('the client and a server in trouble', () => {
       const { url, seen } = await play(problem(503, 'unavailable', { 'retry-after': '30' }))
       const controller = new AbortController()
       const call = update(new PenstockClient({ url, ...credentials }), { signal: controller.signal })
+      const rejected = assert.rejects(call, /^Error: enough$/)
+      while (seen.length === 0) await new Promise((next) => setTimeout(next, 5))
       setTimeout(() => controller.abort(new Error('enough')), 100)
-      await assert.rejects(call, /^Error: enough$/)
+      await rejected
       assert.equal(seen.length, 1)
       await assert.rejects(update(new PenstockClient({ url, ...credentials }), { signal: controller.signal }), /enough/)
       assert.equal(seen.length, 1)
@@ -353,8 +355,9 @@ describe('the client and a server in trouble', () => {
   it('ends in time when no answer comes', async () => {
     const { url, seen } = await play(() => undefined)
     const startedAtMs = performance.now()
-    const error = await refusal(update(new PenstockClient({ url, ...credentials, timeoutMs: 1200 })))
-    assert.ok(performance.now() - startedAtMs < 3000)
+    // The last third is for the second attempt: more than a busy machine needs to send it.
+    const error = await refusal(update(new PenstockClient({ url, ...credentials, timeoutMs: 4_500 })))
+    assert.ok(performance.now() - startedAtMs < 20_000)
     assert.deepEqual([error.status, error.code], [0, 'no_answer'])
     assert.match(error.message, /cannot be reached: no answer came in time$/)
     assert.equal(seen.length, 2)

@@ -43,13 +43,16 @@ describe('lost connections to PostgreSQL', () => {
       )
     }
     await sleep(1_500)
+    // A busy machine gets the time that it needs; one that does not come back gets none through in a minute either.
+    const enough = losses * writers
+    for (let tries = 0; (statuses.get(200) ?? 0) <= enough && tries < 600; tries++) await sleep(100)
     stopped = true
     await Promise.all(writing)
 
     // A connection that is lost before the commit costs only time; one that is lost in it is answered 503.
     for (const status of statuses.keys())
       assert.ok(status === 200 || status === 503, `a request was answered ${status}`)
-    assert.ok(statuses.get(200)! > losses * writers, `only ${statuses.get(200)} writes got through`)
+    assert.ok(statuses.get(200)! > enough, `only ${statuses.get(200)} writes got through`)
     const rows = await app.query<{ user_id: string; version: number; recorded: number }>(
       `SELECT members.user_id, members.version, (SELECT count(*)::int FROM activities
          WHERE activities.target LIKE '%' || members.user_id || '%') AS recorded FROM members`,

@@ -80,12 +80,12 @@ function makeOne(workers: FakeWorkers, order: WorkerOrder): Worker {
   }
 }
 
-/** Waits until it gives something that is true; fails after ten seconds. */
+/** Waits until it gives something that is true; fails after half a minute. */
 export async function until<Value>(
   look: () => Promise<Value> | Value,
   what: string | (() => string),
 ): Promise<NonNullable<Value>> {
-  const deadlineMs = Date.now() + 10_000
+  const deadlineMs = Date.now() + 30_000
   for (;;) {
     const found = await look()
     if (found) return found

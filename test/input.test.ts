@@ -1594,7 +1594,7 @@ function exchange(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(Buffer.from(text, 'latin1')))
-    socket.setTimeout(3_000, () => socket.destroy(new Error(`no answer to ${text.slice(0, 200)}; so far ${answer}`)))
+    socket.setTimeout(20_000, () => socket.destroy(new Error(`no answer to ${text.slice(0, 200)}; so far ${answer}`)))
     socket.on('data', (chunk) => {
       answer += chunk
     })

@@ -196,10 +196,10 @@ describe('a fetch from our Kafka broker', () => {
       const startedAtMs = performance.now()
       assert.deepEqual(textsOf(await fetchFrom(connection, topic, { waitMs: 150 })), [])
       assert.ok(performance.now() - startedAtMs >= 140)
-      const waiting = fetchFrom(connection, topic, { waitMs: 4_000 })
+      const waiting = fetchFrom(connection, topic, { waitMs: 25_000 })
       setTimeout(() => broker.produce(topic, asRecords(['new'])), 50)
       assert.deepEqual(textsOf(await waiting), ['new'])
-      assert.ok(performance.now() - startedAtMs < 3_000)
+      assert.ok(performance.now() - startedAtMs < 20_000)
     })
   })
 })
@@ -224,7 +224,8 @@ describe('our Kafka broker, when it stops', () => {
     const startedAtMs = performance.now()
     await other.stop()
     await closed
-    assert.ok(performance.now() - startedAtMs < 1_000)
+    // They would wait for a minute.
+    assert.ok(performance.now() - startedAtMs < 20_000)
     for (const consumer of consumers) await consumer.disconnect()
   })
 })

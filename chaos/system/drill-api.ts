@@ -110,6 +110,8 @@ export interface Answer {
   text: string
   /** Without an answer: false when Penstock may never have seen the request, on a connection that was new. */
   wasTaken?: boolean
+  /** Without an answer: Penstock has said that it had read the headers. */
+  hasContinued?: boolean
 }
 
 const callTimeoutMs = 30_000
@@ -119,7 +121,7 @@ export function callApi(url: string, key: AdminKey, call: Call, agent?: Agent): 
   return new Promise((resolve) => {
     let hasContinued = false
     const none = ({ code = 'unknown' }: NodeJS.ErrnoException) =>
-      resolve({ status: 0, code, wasTaken: hasContinued || outgoing.reusedSocket, headers: {}, text: '' })
+      resolve({ status: 0, code, wasTaken: hasContinued || outgoing.reusedSocket, hasContinued, headers: {}, text: '' })
     const outgoing = request(`${url}${call.path}`, {
       ...(agent ? { agent } : {}),
       method: call.method,

@@ -9,6 +9,13 @@ import type { DrillStore } from './drill-store.ts'
 
 const readers = 8
 const slowBodyMs = 300
+/**
+ * Penstock hangs up on whoever asks nothing for half a second while it stops (src/http/drain.ts). Everybody here asks more often,
+ * unless the machine keeps this process from it.
+ */
+const longestStallMs = 300
+const beatMs = 20
+const stallIsOverMs = 1_000
 
 interface Ledger {
   memberId: string
@@ -23,6 +30,10 @@ export interface ShutdownBooks {
   refusedConnections: number
   /** New connections that the kernel had made and Penstock not yet taken when it stopped listening. */
   resetBeforeTaken: number
+  /** When this process could not run for too long. */
+  stalledAtMs: number
+  /** On connections that were at rest for too long, because this process was. */
+  hungUpAtRest: number
   /** Sentences about requests that were not answered as they should have been. */
   dropped: string[]
 }
@@ -30,7 +41,8 @@ export interface ShutdownBooks {
 export function openShutdownBooks(organization: DrillOrganization): ShutdownBooks {
   const [, ...members] = organization.memberIds
   const ledgers = members.map((memberId) => ({ memberId, role: 'developer', changes: 0 }))
-  return { organization, ledgers, answers: 0, refusedConnections: 0, resetBeforeTaken: 0, dropped: [] }
+  const counts = { answers: 0, refusedConnections: 0, resetBeforeTaken: 0, hungUpAtRest: 0 }
+  return { organization, ledgers, ...counts, stalledAtMs: Number.NEGATIVE_INFINITY, dropped: [] }
 }
 
 type Send = (method: string, path: string, body?: object) => Promise<Answer>
@@ -73,15 +85,23 @@ export async function sendThroughShutdowns(
       if (!note(books, 'GET', await send('GET', `${path}/members`))) await sleep(20)
     })
   })
+  let beatAtMs = performance.now()
+  const beat = setInterval(() => {
+    const nowMs = performance.now()
+    if (nowMs - beatAtMs > longestStallMs) books.stalledAtMs = nowMs
+    beatAtMs = nowMs
+  }, beatMs)
   await Promise.all([...clients, ...readMembers])
+  clearInterval(beat)
   for (const agent of agents) agent.destroy()
 }
 
 /** Whether it was done. */
-function note(books: ShutdownBooks, what: string, { status, code, wasTaken }: Answer): boolean {
+function note(books: ShutdownBooks, what: string, { status, code, wasTaken, hasContinued = true }: Answer): boolean {
   if (status === 200) books.answers++
   else if (code === 'ECONNREFUSED') books.refusedConnections++
   else if (wasTaken === false) books.resetBeforeTaken++
+  else if (status === 0 && !hasContinued && performance.now() - books.stalledAtMs < stallIsOverMs) books.hungUpAtRest++
   else books.dropped.push(`${what}: ${status === 0 ? 'no answer' : status} ${code}`)
   return status === 200
 }

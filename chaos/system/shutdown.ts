@@ -78,6 +78,7 @@ async function stopUnderLoad(
     answers: books.answers,
     refusedConnections: books.refusedConnections,
     resetBeforeTaken: books.resetBeforeTaken,
+    hungUpAtRest: books.hungUpAtRest,
     dropped: books.dropped.length,
     lost: lost.length,
     longestStopMs: Math.round(Math.max(...stopMs)),

@@ -2,6 +2,7 @@
 // full collection rises by less than 1 MB in 100,000 requests, and there are as many open files at the end as at the beginning.
 import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SystemDrill, SystemResult } from './drill.ts'
 import { type Api, startApi } from './drill-api.ts'
 import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
@@ -17,6 +18,11 @@ const connections = 32
 const samples = 10
 /** Caches, compiled code and what is loaded with the first use. */
 const warmUpShare = 0.25
+/** On a slow machine it takes several times as long until so many have come. */
+const warmUpRequests = 8_000
+const mostWarmUps = 6
+/** Connections that were just hung up on are closed when Penstock hears of it. */
+const closeTimeoutMs = 10_000
 
 interface SoakOptions {
   seed: number
@@ -68,23 +74,32 @@ async function soak(api: Api, organization: DrillOrganization, seconds: number):
       if (!['200', '401', '404', '429'].includes(status)) unexpected[status] = (unexpected[status] ?? 0) + count
     }
   }
+  const countFiles = (): number => readdirSync(`/proc/${api.pid}/fd`).length
   const look = async (): Promise<Sample> => ({
     requests,
     liveBytes: await inspector.liveBytes(),
-    openFiles: readdirSync(`/proc/${api.pid}/fd`).length,
+    openFiles: countFiles(),
   })
-  await send(seconds * warmUpShare)
+  for (let times = 0; times < mostWarmUps && (times === 0 || requests < warmUpRequests); times++) {
+    await send(seconds * warmUpShare)
+  }
   const taken = [await look()]
   for (let number = 1; number < samples; number++) {
     await send((seconds * (1 - warmUpShare)) / (samples - 1))
     taken.push(await look())
   }
+  const [first, last] = [taken[0]!, taken.at(-1)!]
+  const deadlineMs = Date.now() + closeTimeoutMs
+  while (last.openFiles - first.openFiles > mostMoreFiles && Date.now() < deadlineMs) {
+    await sleep(100)
+    last.openFiles = countFiles()
+  }
   inspector.close()
 
   const bytesPerRequest = slope(taken)
-  const riseBytes = bytesPerRequest * (taken.at(-1)!.requests - taken[0]!.requests)
+  const riseBytes = bytesPerRequest * (last.requests - first.requests)
   const isLeaking = bytesPerRequest > mostBytesPerRequest && riseBytes > noiseBytes
-  const moreFiles = taken.at(-1)!.openFiles - taken[0]!.openFiles
+  const moreFiles = last.openFiles - first.openFiles
   const complaints = [
     ...(isLeaking ? [`${bytesPerRequest.toFixed(1)} bytes more with each request`] : []),
     ...(moreFiles > mostMoreFiles ? [`${moreFiles} more open files`] : []),
@@ -96,9 +111,9 @@ async function soak(api: Api, organization: DrillOrganization, seconds: number):
       seconds,
       requests,
       kilobytesPer100000: Math.round((bytesPerRequest * 100_000) / 1024),
-      liveMegabytes: Math.round(taken.at(-1)!.liveBytes / 1_048_576),
-      openFilesBefore: taken[0]!.openFiles,
-      openFilesAfter: taken.at(-1)!.openFiles,
+      liveMegabytes: Math.round(last.liveBytes / 1_048_576),
+      openFilesBefore: first.openFiles,
+      openFilesAfter: last.openFiles,
       residentMegabytes: residentMegabytes(api.pid),
       unexpected: Object.values(unexpected).reduce((sum, count) => sum + count, 0),
     },

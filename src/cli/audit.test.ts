@@ -29,7 +29,7 @@ onBothDatabases('penstock audit verify', (app) => {
       execFile(
         process.execPath,
         [program, 'audit', 'verify', ...args],
-        { env, timeout: 20_000 },
+        { env, timeout: 60_000 },
         (err, stdout, stderr) => resolve({ code: err ? Number(err.code ?? -1) : 0, printed: stdout, error: stderr }),
       )
     })

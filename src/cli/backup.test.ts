@@ -35,7 +35,7 @@ onBothDatabases('the commands about all data', (app) => {
       ...(place.url === undefined ? {} : { DATABASE_URL: place.url }),
     }
     return new Promise((resolve) => {
-      execFile(process.execPath, [program, ...args], { env, timeout: 30_000 }, (err, stdout, stderr) =>
+      execFile(process.execPath, [program, ...args], { env, timeout: 60_000 }, (err, stdout, stderr) =>
         resolve({ code: err ? Number(err.code ?? -1) : 0, printed: stdout, error: stderr }),
       )
     })

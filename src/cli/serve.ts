@@ -23,7 +23,9 @@ export async function open(config: Config, options: { mayCreateKeys: boolean }):
           : 'the thread that writes has ended, which is a defect',
       )
       log.flush()
-      setTimeout(() => process.exit(reason === 'disk' ? exitInputOutput : exitSoftware), 50)
+      // Also what a stop ends with that is under way: it may be done before these 50 ms are over.
+      process.exitCode = reason === 'disk' ? exitInputOutput : exitSoftware
+      setTimeout(() => process.exit(), 50)
     },
   })
   return { app, log }
@@ -36,8 +38,8 @@ export async function serve({ app, log }: Serving): Promise<string> {
     stopping = true
     log.info('stopping', { reason: signal })
     app.close().then(
-      () => process.exit(0),
-      () => process.exit(exitSoftware),
+      () => process.exit(),
+      () => process.exit(process.exitCode ?? exitSoftware),
     )
   }
   process.on('SIGTERM', () => stop('SIGTERM'))

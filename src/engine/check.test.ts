@@ -27,11 +27,16 @@ describe('checkEngine', () => {
     return (server.address() as AddressInfo).port
   }
 
-  const check = (port: number, more: Partial<EngineAccess> = {}, by = egress): Promise<EngineCheck> =>
+  const check = (
+    port: number,
+    more: Partial<EngineAccess> = {},
+    by = egress,
+    timeoutMs = 10_000,
+  ): Promise<EngineCheck> =>
     checkEngine(
       by,
       { protocol: 'http', host: '127.0.0.1', port, username: 'penstock', password: new Secret('s3cret'), ...more },
-      { timeoutMs: 400 },
+      { timeoutMs },
     )
 
   async function fails(work: Promise<EngineCheck>, failure: string, reason: string): Promise<void> {
@@ -121,7 +126,7 @@ describe('checkEngine', () => {
 
   it('knows who refuses, who is silent, who does not resolve and who does not speak TLS', async () => {
     const silent = await serve(() => undefined)
-    await fails(check(silent), 'timed out', `127.0.0.1:${silent} did not answer in time`)
+    await fails(check(silent, {}, egress, 400), 'timed out', `127.0.0.1:${silent} did not answer in time`)
     const plain = await serve((_request, response) => response.end('26.5.1.882'))
     await fails(
       check(plain, { protocol: 'https' }),

@@ -203,7 +203,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       const table = newTable()
       await withSink(table, async (sink) => {
         for (const statement of [statements.staged[2]!, statements.staged[3]!]) {
-          engine.delayNext({ matching: statement, delayMs: 100, after: statement === statements.staged[2] })
+          engine.delayNext({ matching: statement, delayMs: 1_000, after: statement === statements.staged[2] })
           const inserted = assert.rejects(sink.insert(insertOf('a'), never), isPassing)
           while (!engine.queries.at(-1)?.query.match(statement)) await new Promise(setImmediate)
           await wait(50)
@@ -222,7 +222,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       const table = newTable()
       await withSink(table, async (sink) => {
         const sent = statements.throughView[3]!
-        engine.delayNext({ matching: sent, delayMs: 50 })
+        engine.delayNext({ matching: sent, delayMs: 500 })
         const inserted = assert.rejects(sink.insert(insertOf('a'), never), isPassing)
         while (!engine.queries.at(-1)?.query.match(sent)) await new Promise(setImmediate)
         const [view, ...others] = tablesBeside(table).filter((name) => name.endsWith('_view'))
@@ -358,7 +358,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       engine.failNext({ matching: /^DROP TABLE/, code: 202 })
       await sink.insert(insertOf('a'), never)
       await sink.insert(insertOf('b'), never)
-      for (let round = 0; round < 100 && staged().length > 0; round++) await wait(10)
+      for (let round = 0; round < 500 && staged().length > 0; round++) await wait(10)
       assert.deepEqual(staged(), [])
       engine.failNext({ matching: /^DROP TABLE/, code: 202 })
       await sink.insert(insertOf('c'), never)

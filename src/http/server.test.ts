@@ -942,7 +942,8 @@ onBothDatabases('the server', (app) => {
       assert.equal(statuses.at(-1), 429)
     })
 
-    it('are not requests that bring nothing to guess with', async () => {
+    it('are not requests that bring nothing to guess with', async (t) => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const address = freshAddress()
       for (let count = 0; count < 25; count++) assert.equal((await guess(null, address)).status, 401)
       assert.equal((await guess(app().admin, address)).status, 200)
@@ -975,9 +976,11 @@ onBothDatabases('the server', (app) => {
     })
 
     it('/metrics counts requests by operation and status, and the writes of each commit', async (t) => {
-      // Seals are writes, too, and come every five seconds.
+      // Seals are writes, too, and come every five seconds, as are the notes of a key that is used, which come every minute.
       await app().app.sealer.sealTouched()
+      await app().app.keyUses.settled()
       t.mock.method(app().app.sealer, 'sealTouched', async () => undefined)
+      t.mock.method(app().app.keyUses, 'note', () => undefined)
       const figure = async (series: string) => {
         const { status, headers, text } = await get('/metrics')
         assert.equal(status, 200)
@@ -986,8 +989,6 @@ onBothDatabases('the server', (app) => {
         return line ? Number(line.slice(series.length + 1)) : 0
       }
       const grows = async (series: string, by: number, act: () => Promise<unknown>) => {
-        // That a key was used is written in the background.
-        await app().app.keyUses.settled()
         const start = await figure(series)
         await act()
         assert.equal((await figure(series)) - start, by, series)
@@ -1137,7 +1138,8 @@ onBothDatabases(
       assert.deepEqual(rateOf(again), ['3', '2', '10'])
     })
 
-    it('counts each key by itself, whatever address it comes from', async () => {
+    it('counts each key by itself, whatever address it comes from', async (t) => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const { organizationId } = app().sample
       const keys = [await app().addKey(organizationId, 'developer'), await app().addKey(organizationId, 'developer')]
       const send = (key: Key) => app().request('GET', memberPath(), { key, address: freshAddress() })
@@ -1146,7 +1148,8 @@ onBothDatabases(
       assert.deepEqual(rateOf(await send(keys[1]!)).slice(0, 2), ['3', '2'])
     })
 
-    it('comes after authentication and before everything else', async () => {
+    it('comes after authentication and before everything else', async (t) => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const key = await app().addKey(app().sample.organizationId, 'developer')
       for (let count = 0; count < 3; count++) await app().request('GET', memberPath(), { key })
       for (const url of [memberPath(nobody), memberPath(undefined, 'malformed')]) {
@@ -1227,7 +1230,7 @@ describe('the shutdown', () => {
         client.socket.write(body.slice(5))
         await until(() => client.received().includes('"status":200}'))
         assert.match(client.received(), /\r\nconnection: close\r\n/i)
-        assert.ok(await within(1_000, closed), 'still waiting for a client that has its answer')
+        assert.ok(await within(5_000, closed), 'still waiting for a client that has its answer')
       } finally {
         client.socket.destroy()
         await closed
@@ -1242,7 +1245,7 @@ describe('the shutdown', () => {
       await until(() => client.received().includes('"status":"ok"}'))
       const closed = app.close()
       try {
-        assert.ok(await within(1_000, closed), 'still waiting for a client that asks nothing')
+        assert.ok(await within(5_000, closed), 'still waiting for a client that asks nothing')
       } finally {
         client.socket.destroy()
         silent.destroy()
@@ -1281,16 +1284,18 @@ function patchHead(app: TestApp, body: string): string {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 5_000
+  const deadline = Date.now() + 30_000
   while (!(await condition())) {
     assert.ok(Date.now() < deadline, 'waited in vain')
     await sleep(5)
   }
 }
 
-/** Whether it is done by then. */
+/** Whether it is done by then. A shutdown that waits for a client does so for ten seconds. */
 async function within(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
-  return Promise.race([promise.then(() => true), sleep(milliseconds, false)])
+  const over = new AbortController()
+  const late = sleep(milliseconds, false, { signal: over.signal }).catch(() => false)
+  return Promise.race([promise.then(() => true), late]).finally(() => over.abort())
 }
 
 function swapCase(text: string): string {
@@ -1312,7 +1317,7 @@ async function exchange(port: number, ...texts: string[]): Promise<RawAnswer> {
   const received = await new Promise<string>((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     const chunks: Buffer[] = []
-    socket.setTimeout(5_000, () => socket.destroy(new Error('the server neither answered nor closed')))
+    socket.setTimeout(20_000, () => socket.destroy(new Error('the server neither answered nor closed')))
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
     socket.on('error', (error: NodeJS.ErrnoException) => {

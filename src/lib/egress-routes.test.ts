@@ -55,7 +55,7 @@ describe('an egress with routes', () => {
   /** Who answers there, or what fails. */
   const ask = async (egress: Egress, host: string, port: number): Promise<string> => {
     try {
-      const socket = await egress.connect(host, port, { timeoutMs: 2_000 })
+      const socket = await egress.connect(host, port, { timeoutMs: 10_000 })
       return (await socket.setEncoding('utf8').toArray()).join('')
     } catch (error) {
       assert.ok(error instanceof EgressError, String(error))
@@ -113,12 +113,12 @@ describe('an egress with routes', () => {
   it('checks the certificate by the name, not by the address', async () => {
     const to = `127.0.0.1:${tlsPort}`
     const egress = egressWith({ routes: [{ 'elsewhere.example:9094': to, 'b-1.internal:9094': to }] })
-    const options = { timeoutMs: 2_000, tls: { ca: certificates.ca } }
+    const options = { timeoutMs: 10_000, tls: { ca: certificates.ca } }
     const socket = await egress.connectTls('elsewhere.example', 9094, options)
     assert.equal(socket.servername, 'elsewhere.example')
     assert.equal((await socket.setEncoding('utf8').toArray()).join(''), 'secured')
     await assert.rejects(egress.connectTls('b-1.internal', 9094, options), { failure: 'tls', tls: 'other host' })
-    await assert.rejects(egress.connectTls('elsewhere.example', 9094, { timeoutMs: 2_000 }), { tls: 'untrusted' })
+    await assert.rejects(egress.connectTls('elsewhere.example', 9094, { timeoutMs: 10_000 }), { tls: 'untrusted' })
   })
 
   it('asks HTTP servers the same way', async () => {
@@ -132,7 +132,7 @@ describe('an egress with routes', () => {
       path: '/',
       headers: {},
       maxAnswerBytes: 1_000,
-      timeoutMs: 2_000,
+      timeoutMs: 10_000,
     })
     assert.deepEqual([status, body.toString()], [200, 'registry.internal:80'])
   })

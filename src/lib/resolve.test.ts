@@ -85,18 +85,23 @@ describe('resolve', () => {
   })
 
   it('ends with the signal while a server keeps silent', async () => {
-    const stopping = new AbortController()
-    asked.length = 0
-    const resolved = resolve('silent.example', stopping.signal)
-    while (asked.length === 0) await new Promise((done) => setTimeout(done, 2))
-    const started = Date.now()
-    stopping.abort()
-    assert.deepEqual(await resolved, [])
-    assert.ok(Date.now() - started < 500)
-    assert.ok(
-      asked.every((question) => question.startsWith('silent.example ')),
-      asked.join(),
-    )
+    // Without the signal it takes two seconds every time; with it, one time that no pause of the machine falls into is enough.
+    let quickestMs = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < 5 && quickestMs >= 500; tries++) {
+      const stopping = new AbortController()
+      asked.length = 0
+      const resolved = resolve('silent.example', stopping.signal)
+      while (asked.length === 0) await new Promise((done) => setTimeout(done, 2))
+      const startedMs = performance.now()
+      stopping.abort()
+      assert.deepEqual(await resolved, [])
+      quickestMs = Math.min(quickestMs, performance.now() - startedMs)
+      assert.ok(
+        asked.every((question) => question.startsWith('silent.example ')),
+        asked.join(),
+      )
+    }
+    assert.ok(quickestMs < 500, `${quickestMs} ms`)
   })
 
   it('asks nobody when it has been stopped before', async () => {

@@ -143,10 +143,10 @@ onBothDatabases('Prometheus', (app) => {
       const busy = await addPipe('busy', 'Running')
       await addFigures(busy, [5_000_000_000, 4_999_999_990, 10])
       await app().query(`UPDATE pipe_figures SET retained_bytes = 6000000000 WHERE pipe_id = '${busy}'`)
-      await addWorker(busy, 0, { lag: '4000000000', aliveMs: 15_000 })
-      await addWorker(busy, 1, { lag: '2', aliveMs: 15_000 })
+      await addWorker(busy, 0, { lag: '4000000000', aliveMs: 3_600_000 })
+      await addWorker(busy, 1, { lag: '2', aliveMs: 3_600_000 })
       await addWorker(busy, 2, { lag: '99', aliveMs: -1 })
-      await addWorker(idle, 0, { lag: 'NULL', aliveMs: 15_000 })
+      await addWorker(idle, 0, { lag: 'NULL', aliveMs: 3_600_000 })
       const other = await setUp()
       await other.addFigures(await other.addPipe('theirs', 'Running'), [1, 1, 0])
       for (const { text } of [await get(), await getService()]) {

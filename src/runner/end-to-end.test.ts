@@ -76,7 +76,7 @@ function worldOf(engine: PaperEngine, { kind, table, shown, source, settings = {
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (let round = 0; round < 1_000 && !isSo(); round++) await wait(10)
+  for (let round = 0; round < 3_000 && !isSo(); round++) await wait(10)
   assert.ok(isSo(), 'it did not come to pass')
 }
 

@@ -165,7 +165,7 @@ async function repeatedAfterChange(): Promise<{ lines: string[] }> {
       faults,
       options: { batchSize, encoders: lineEncoders({ pieceBytes: [10] }) },
       makeSource: (pass) => lineStream(source, pass),
-      settings: { streaming_max_insert_wait_ms: 1_000 },
+      settings: { streaming_max_insert_wait_ms: 60_000 },
     })
   const whole = makeWorld(new Faults([], 'fail'))
   await whole.runToEnd()

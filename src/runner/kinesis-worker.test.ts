@@ -45,7 +45,7 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
       .toSorted((one, other) => one - other)
 
   async function until(isSo: () => boolean, what: string): Promise<void> {
-    for (let round = 0; round < 1_500 && !isSo(); round++) await wait(10)
+    for (let round = 0; round < 4_000 && !isSo(); round++) await wait(10)
     assert.ok(isSo(), what)
   }
 

@@ -24,7 +24,7 @@ function worldOf(more: Partial<WorldOptions> & { isEndless?: boolean } = {}): Ru
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (let round = 0; round < 500 && !isSo(); round++) await wait(5)
+  for (let round = 0; round < 2_000 && !isSo(); round++) await wait(5)
   assert.ok(isSo(), 'it did not come to pass')
 }
 
@@ -98,8 +98,10 @@ describe('a worker', () => {
   })
 
   it('is given time when the pipe was running before it was made', async () => {
+    // More than a pause of the machine.
+    const times = { backOff: { firstMs: 1, longestMs: 2 }, patienceMs: 30_000 }
     for (const state of ['Running', 'Modifying', 'Degraded'] as const) {
-      const world = worldOf({ state, isEndless: false })
+      const world = worldOf({ state, isEndless: false, options: { batchSize, encoders, times } })
       world.engine.refusal = wrongPassword
       const running = world.newWorker().run()
       await until(() => world.engine.inserts.length > 1)

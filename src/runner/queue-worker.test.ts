@@ -165,7 +165,7 @@ async function failEach(one: Case, mode: FaultMode): Promise<number> {
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (let round = 0; round < 500 && !isSo(); round++) await wait(5)
+  for (let round = 0; round < 2_000 && !isSo(); round++) await wait(5)
   assert.ok(isSo(), 'it did not come to pass')
 }
 

@@ -444,7 +444,7 @@ onBothDatabases('the runner', (app) => {
           return { ...worker, prepare: () => never, abort }
         }
         startRunner(workers)
-        const { pipeId, is, send, command, reason } = await makePipe()
+        const { pipeId, is, send, command, reason, places } = await makePipe()
         await is('Running')
         await send('PATCH', `/${pipeId}`, settings)
         await is('Modifying')
@@ -453,7 +453,7 @@ onBothDatabases('the runner', (app) => {
         else {
           await send('PUT', `/${pipeId}/settings`, { streaming_max_insert_wait_ms: null })
           await until(() => workers.made.length === 2, 'the change is being prepared')
-          await sleep(100)
+          await until(async () => (await places())[0]?.pipeVersion === 3, 'it is known that it is taken back')
           workers.running(pipeId)[0]!.end({ end: 'failed', reason: 'the topic is gone' })
         }
         await is(state)
@@ -637,7 +637,8 @@ onBothDatabases('the runner', (app) => {
   describe('places', () => {
     it('are given back when the process ends, also by workers that do not come to a boundary', async () => {
       const workers = makeFakeWorkers()
-      const runner = startRunner(workers)
+      // Time enough to look before the one that does not stop is aborted, and for the last writes on a busy machine.
+      const runner = startRunner(workers, { times: { stopMs: 3_000, graceMs: 5_000 } })
       const { pipeId, is, places, load } = await makePipe({ scaling: { replicas: 2 } })
       await is('Running')
       workers.isStubborn = true
@@ -732,7 +733,8 @@ onBothDatabases('the runner', (app) => {
       let isAway = false
       const away = around(database, (_, write) => (isAway ? new Promise(() => undefined) : write()))
       const workers = makeFakeWorkers()
-      startRunner(workers, { database: away, times: { giveUpMs: 400 } })
+      // A machine that stands still for a moment is no reason to give up, and none to be late.
+      startRunner(workers, { database: away, times: { giveUpMs: 2_500, leaseMs: 10_000 } })
       const { pipeId, is, places } = await makePipe()
       await is('Running')
       const worker = workers.running(pipeId)[0]!

@@ -247,7 +247,8 @@ onBothDatabases(
       assert.equal(created.body.result.state, 'provisioning')
       const path = `${url}/${created.body.result.id}`
       const settled = async () => {
-        for (let tries = 0; tries < 100; tries++) {
+        // Nothing looks every second here: what is not checked at once is never checked.
+        for (let tries = 0; tries < 3_000; tries++) {
           const { body: answer, headers } = await app().request('GET', path, { key: admin })
           if (answer.result.state !== 'provisioning') return { ...answer.result, etag: headers.etag }
           await sleep(10)

@@ -37,7 +37,7 @@ async function listen(host: string): Promise<void> {
 function makeProber(
   egress: Egress,
   {
-    timeoutMs = 300,
+    timeoutMs = 1_000,
     lines = [],
     ...more
   }: { timeoutMs?: number; lines?: string[] } & Pick<ProberParts, 'makeSource'> = {},
@@ -191,8 +191,8 @@ describe('Prober', () => {
       const startedAtMs = performance.now()
       const { message } = await refusalOf(makeProber(loopbackEgress).probeFor(undefined)(sourceAt('127.0.0.1')))
       assert.match(message, /the step "(?:connect|tls|authenticate|describe)" failed: /)
-      assert.ok(performance.now() - startedAtMs < 2_000)
-      for (let wait = 0; sockets.size > 0 && wait < 100; wait++) await new Promise((next) => setTimeout(next, 10))
+      assert.ok(performance.now() - startedAtMs < 8_000)
+      for (let wait = 0; sockets.size > 0 && wait < 500; wait++) await new Promise((next) => setTimeout(next, 10))
       assert.equal(sockets.size, 0)
     }
   })
@@ -201,17 +201,17 @@ describe('Prober', () => {
     const gone = new AbortController()
     const reached = once(servers[0]!, 'accepted')
     const probing = refusalOf(
-      makeProber(loopbackEgress, { timeoutMs: 8_000 }).probeFor(gone.signal)(postgresAt('127.0.0.1')),
+      makeProber(loopbackEgress, { timeoutMs: 30_000 }).probeFor(gone.signal)(postgresAt('127.0.0.1')),
     )
     await reached
     const goneAtMs = performance.now()
     gone.abort()
     await probing
-    assert.ok(performance.now() - goneAtMs < 4_000)
+    assert.ok(performance.now() - goneAtMs < 15_000)
   })
 
   it('runs eight at once; those who wait for too long are told to come back', async () => {
-    const prober = makeProber(loopbackEgress, { timeoutMs: 8_000 })
+    const prober = makeProber(loopbackEgress, { timeoutMs: 30_000 })
     const begin = (_?: unknown, index = 0) => {
       const gone = new AbortController()
       const request = postgresAt('127.0.0.1', `organization ${index % 4}`)
@@ -244,7 +244,7 @@ describe('Prober', () => {
   })
 
   it('runs four of one organization at once, and lets those of others pass', async () => {
-    const prober = makeProber(loopbackEgress, { timeoutMs: 8_000 })
+    const prober = makeProber(loopbackEgress, { timeoutMs: 30_000 })
     const gone = new AbortController()
     const begin = (of: string) => refusalOf(prober.probeFor(gone.signal)(postgresAt('127.0.0.1', of)))
     accepted = 0
@@ -260,7 +260,7 @@ describe('Prober', () => {
   })
 
   it('does not blame a source for the time that was spent waiting for others', async () => {
-    const prober = makeProber(loopbackEgress, { timeoutMs: 1_000 })
+    const prober = makeProber(loopbackEgress, { timeoutMs: 4_000 })
     const first = Array.from({ length: 4 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1'))))
     await new Promise((next) => setTimeout(next, 300))
     const late = refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
@@ -300,7 +300,7 @@ describe('Prober', () => {
   })
 
   it('ends at once when Penstock is shutting down', async () => {
-    const prober = makeProber(loopbackEgress, { timeoutMs: 8_000 })
+    const prober = makeProber(loopbackEgress, { timeoutMs: 30_000 })
     accepted = 0
     const probing = refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1')))
     while (accepted < 1) await new Promise((next) => setTimeout(next, 5))

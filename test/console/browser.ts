@@ -3,14 +3,17 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { findFreePort } from '../real/servers/server-process.ts'
 
 export const chromiumFile = '/usr/bin/chromium'
 const root = join(import.meta.dirname, '../..')
+/** Long enough for a machine that has other things to do: what never comes is missed all the same. */
+const startTimeoutMs = 90_000
+const pageTimeoutMs = 45_000
 
 export interface RunningPenstock {
   url: string
@@ -32,7 +35,8 @@ export async function startPenstock(settings: Record<string, string> = {}, given
     cwd: folder,
     env: {
       PATH: process.env.PATH,
-      PENSTOCK_PORT: String(await freePort()),
+      // Links are made with the port that was set: it must be known before.
+      PENSTOCK_PORT: String(await findFreePort()),
       PENSTOCK_DATA: join(folder, 'data'),
       ...settings,
     },
@@ -42,7 +46,7 @@ export async function startPenstock(settings: Record<string, string> = {}, given
   child.stdout.on('data', (chunk) => {
     printed += chunk
   })
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + startTimeoutMs
   while (!/sign-in#lnk_\w+[\s\S]*Update a data pipe/.test(printed)) {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`Penstock did not start: ${printed}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -57,15 +61,6 @@ export async function startPenstock(settings: Record<string, string> = {}, given
   }
 }
 
-/** Links are made with the port that was set: it must be known before. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
-
 async function stop(child: ChildProcess, folder: string | undefined): Promise<void> {
   if (child.exitCode === null) {
     child.kill('SIGTERM')
@@ -77,6 +72,7 @@ async function stop(child: ChildProcess, folder: string | undefined): Promise<vo
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumFile,
+    timeout: startTimeoutMs,
     args: [
       '--headless',
       '--no-sandbox',
@@ -87,6 +83,14 @@ export function openBrowser(): Promise<Browser> {
       '--no-first-run',
     ],
   })
+}
+
+/** Whoever answers a request for a test may be at it: it must not hear of the end as an error of its own. */
+export async function closeBrowser(browser: Browser | undefined): Promise<void> {
+  for (const page of browser?.contexts().flatMap((context) => context.pages()) ?? []) {
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  }
+  await browser?.close()
 }
 
 export interface Person {
@@ -108,7 +112,7 @@ export async function openPerson(
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(pageTimeoutMs)
   const page = await context.newPage()
   let heard: string[] = []
   page.on('pageerror', (error) => heard.push(error.message))

@@ -37,7 +37,7 @@ describe('the pages of the console', () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 390]) {
       it(`have no serious barrier and fit the screen, ${width} pixels wide, ${colorScheme}`, {
-        timeout: 240_000,
+        timeout: 900_000,
       }, async () => {
         const { page } = person
         await page.setViewportSize({ width, height: 844 })

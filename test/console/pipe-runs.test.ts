@@ -53,31 +53,31 @@ describe('the sample pipe that runs', () => {
   it('says what keeps it from running while its engine is away', async () => {
     await page.goto(address())
     const now = page.getByRole('region', { name: 'Now', exact: true })
-    await now.getByText('Degraded').waitFor({ timeout: 20_000 })
+    await now.getByText('Degraded').waitFor({ timeout: 60_000 })
     await now.getByText(`Nothing accepts connections at 127.0.0.1:${engine.port}.`).first().waitFor()
   })
 
-  it('runs as soon as the engine answers, and is seen to move rows', async () => {
+  it('runs as soon as the engine answers, and is seen to move rows', { timeout: 240_000 }, async () => {
     await engine.start()
-    await page.getByRole('heading', { level: 1 }).getByText('Running').waitFor({ timeout: 40_000 })
+    await page.getByRole('heading', { level: 1 }).getByText('Running').waitFor({ timeout: 80_000 })
     await page.getByText('Exactly once: no row is lost, and none is there twice, also after a failure.').waitFor()
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 60_000
     const first = await figure('rows written')
-    while ((await figure('rows written')) <= first) {
-      assert.ok(Date.now() < deadline, 'the figure does not grow')
+    // Both are of the same answer, but a row may be written in the last moment of a minute, and the figure be read in the next.
+    while ((await figure('rows written')) <= first || (await figure('rows a second')) <= 0) {
+      assert.ok(Date.now() < deadline, 'the figures do not grow')
       await page.waitForTimeout(500)
     }
-    assert.ok((await figure('rows a second')) > 0)
     await requireFitAndAccessible(page, 'the sample pipe that runs')
   })
 
-  it('shows a row that the engine does not take, and tries it again', async () => {
+  it('shows a row that the engine does not take, and tries it again', { timeout: 240_000 }, async () => {
     const name = `${new Date().toISOString().replaceAll(/[:.]/g, '-')}.json`
     const order = { order_id: 1, ordered_at: '2026-11-14 09:00:00', product: 'kettle', country: 'NO', amount: 'twelve' }
     const files = join(folder, 'data/sample-files')
     writeFileSync(join(files, `.${name}`), `${JSON.stringify(order)}\n`)
     renameSync(join(files, `.${name}`), join(files, name))
-    await page.getByRole('link', { name: 'Look at them' }).click({ timeout: 40_000 })
+    await page.getByRole('link', { name: 'Look at them' }).click({ timeout: 80_000 })
     const rows = page.getByRole('region', { name: 'Refused rows', exact: true })
     await rows.getByText('"amount":"twelve"').waitFor()
     await requireFitAndAccessible(page, 'a row that was refused')
@@ -85,7 +85,7 @@ describe('the sample pipe that runs', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Try them again' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     const { SERVICE_ID, RUNNING_PIPE_ID } = penstock.sample
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 60_000
     for (;;) {
       const { result } = await callApi(penstock, 'GET', `/services/${SERVICE_ID}/pipes/${RUNNING_PIPE_ID}/metrics`)
       if ((result as PipeMetrics).replayRequestedAt === null) break

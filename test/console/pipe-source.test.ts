@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { ObjectStorageSource, Pipe, PipeBadRow, PostgresSource } from '../../src/client/shapes.ts'
 import { badRowExample } from '../../src/progress/progress.ts'
-import { openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import { closeBrowser, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
 const queueUrl = 'https://sqs.eu-west-1.amazonaws.com/123456789012/orders'
@@ -23,7 +23,7 @@ describe('the source of a pipe, in the console', () => {
     await page.waitForURL('**/console/o/*')
   })
   after(async () => {
-    await browser?.close()
+    await closeBrowser(browser)
     await penstock?.stop()
   })
 
@@ -38,7 +38,7 @@ describe('the source of a pipe, in the console', () => {
 
   /** The page of a pipe of the sample, whose source is made up here. */
   const openSource = async (pipeId: string, change: (source: Pipe['source']) => void): Promise<void> => {
-    await page.unrouteAll()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.route(`**/v1/**/pipes/${pipeId}`, async (route) => {
       const response = await route.fetch()
       const json = (await response.json()) as { result: Pipe }

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PipeMetrics, PipeTable } from '../../src/client/shapes.ts'
 import { metricsExample } from '../../src/progress/progress.ts'
-import { openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import { closeBrowser, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
 const table = (name: string, more: Partial<PipeTable> = {}): PipeTable => ({
@@ -66,7 +66,7 @@ describe('the tables of a postgres pipe, in the console', () => {
     await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}/pipes/${POSTGRES_PIPE_ID}`)
   })
   after(async () => {
-    await browser?.close()
+    await closeBrowser(browser)
     await penstock?.stop()
   })
 

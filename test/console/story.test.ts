@@ -82,11 +82,15 @@ describe('the console, from the first start', () => {
     await page.getByRole('status').getByText(/admin/i).first().waitFor()
     const stored = async () =>
       ((await callApi(penstock, 'GET', `/members/${penstock.sample.USER_ID}`)).result as { role: string }).role
-    assert.equal(await stored(), 'admin')
+    const isStored = async (wanted: string): Promise<void> => {
+      const deadline = Date.now() + 30_000
+      while ((await stored()) !== wanted && Date.now() < deadline) await page.waitForTimeout(100)
+      assert.equal(await stored(), wanted)
+    }
+    await isStored('admin')
     await role.first().click()
     await page.getByRole('option', { name: 'Developer' }).click()
-    for (let wait = 0; (await stored()) !== 'developer' && wait < 50; wait++) await page.waitForTimeout(100)
-    assert.equal(await stored(), 'developer')
+    await isStored('developer')
 
     await page.getByText('The only admin').waitFor()
     const mine = page
@@ -161,7 +165,7 @@ describe('the console, from the first start', () => {
     await page
       .getByText(/nothing accepts connections at 127\.0\.0\.1:9\b/)
       .first()
-      .waitFor({ timeout: 20_000 })
+      .waitFor({ timeout: 60_000 })
     await requireAccessible(page, 'a service that cannot be reached')
   })
 
@@ -231,7 +235,12 @@ describe('the console, from the first start', () => {
     await page.getByRole('textbox', { name: 'Name' }).first().fill('Northwind')
     await page.getByRole('button', { name: 'Copy as curl' }).first().click()
     await page.getByRole('button', { name: 'Copy', exact: true }).click()
-    const command = await page.evaluate('navigator.clipboard.readText()')
+    // The page does not wait for the clipboard.
+    const deadline = Date.now() + 10_000
+    let command = ''
+    while (command === '' && Date.now() < deadline) {
+      command = await page.evaluate<string>('navigator.clipboard.readText()')
+    }
     const { execFileSync } = await import('node:child_process')
     const { KEY_ID, KEY_SECRET } = penstock.sample
     const answer = execFileSync('sh', ['-c', `${command} -sS`], {
@@ -252,7 +261,7 @@ describe('the console, from the first start', () => {
     await colleague.context.clearCookies()
     // Found out by what the page reads by itself.
     const dialog = theirs.getByRole('dialog', { name: 'You were signed out' })
-    await dialog.waitFor({ timeout: 20_000 })
+    await dialog.waitFor({ timeout: 60_000 })
     await requireAccessible(theirs, 'a session that has ended')
     await dialog.getByRole('button', { name: 'I have signed in again' }).click()
     await dialog.getByText('You are not signed in yet.').waitFor()

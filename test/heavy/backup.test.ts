@@ -17,6 +17,8 @@ const backups = 4
 const kills = 8
 const endpointWriters = 4
 const rowsOfLargeStore = 60_000
+/** On a busy machine the server still does what it was told by a client that is dead. */
+const unlockTimeoutMs = 60_000
 
 /** Something that one writer changes again and again: every value that it sent, in order. */
 interface Ledger {
@@ -42,7 +44,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
     })
 
     it(`${backups} times under load: what was acknowledged before is there, nothing is half there`, {
-      timeout: 240_000,
+      timeout: 600_000,
     }, async (test) => {
       const { sample, send } = serving
       const organization = `/v1/organizations/${sample.ORGANIZATION_ID}`
@@ -161,21 +163,27 @@ describe('R17: a restore that is killed', () => {
 
   for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
     it(`${kills} times on ${dialect} leaves nothing, and the next one restores everything`, {
-      timeout: 240_000,
+      timeout: 600_000,
     }, async (test) => {
       const timed = await newPlace(join(folder, `timed-${dialect}`), dialect, origin)
       const startedMs = performance.now()
       await runCommand(timed, ['restore', file])
-      const durationMs = performance.now() - startedMs
+      let durationMs = performance.now() - startedMs
       const expected = await everything(timed)
-      const target = await newPlace(join(folder, `killed-${dialect}`), dialect, origin)
+      let target = await newPlace(join(folder, `killed-${dialect}`), dialect, origin)
       let killed = 0
       for (let number = 0; number < kills; number++) {
         // Later and later, into the middle of the transaction and its end.
         const afterMs = durationMs * (0.3 + (0.65 * number) / kills)
-        if (!(await runAndKill(target, ['restore', file], afterMs))) break
-        killed++
-        if (await isWhole(target)) break
+        if (await runAndKill(target, ['restore', file], afterMs)) {
+          killed++
+          if (await isWhole(target)) break
+        } else if (killed > 0) break
+        else {
+          // The machine was busier when the time was taken: once more, with less of it.
+          durationMs = afterMs
+          target = await newPlace(join(folder, `killed-${dialect}-${number}`), dialect, origin)
+        }
       }
       test.diagnostic(`${killed} kills of a restore that takes ${Math.round(durationMs)} ms`)
       assert.ok(killed > 0)
@@ -209,11 +217,12 @@ describe('R17: a restore that is killed', () => {
 
   /** PostgreSQL takes a moment to see that a client is dead. */
   async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
-    for (let tries = 0; ; tries++) {
+    const deadlineMs = Date.now() + unlockTimeoutMs
+    for (;;) {
       try {
         return await work()
       } catch (error) {
-        if (tries === 50 || !/at work on this database/.test((error as Error).message)) throw error
+        if (Date.now() > deadlineMs || !/at work on this database/.test((error as Error).message)) throw error
         await sleep(100)
       }
     }

@@ -9,6 +9,8 @@ import { promisify } from 'node:util'
 import { openTestApp, type TestApp } from '../harness.ts'
 
 const run = promisify(execFile)
+/** Some examples have many commands, each of which is a process that loads the whole program. */
+const timeout = 100_000
 const pages = ['README.md', 'docs/contract.md', 'docs/http.md', 'docs/cli.md']
 
 describe('the examples of the documentation', () => {
@@ -56,7 +58,7 @@ describe('the examples of the documentation', () => {
         const { stdout } = await run('sh', ['-e', file], {
           env: environment,
           cwd: app.config.dataFolder,
-          timeout: 20_000,
+          timeout,
         })
         assert.doesNotMatch(stdout, /"status":5\d\d/)
       })
@@ -78,7 +80,7 @@ describe('the examples of the documentation', () => {
         PENSTOCK_KEY_SECRET: environment.KEY_SECRET!,
         PENSTOCK_ORGANIZATION_ID: environment.ORGANIZATION_ID!,
       },
-      timeout: 20_000,
+      timeout,
     })
     assert.match(stdout, /[0-9a-f-]{36}\n/)
   })
@@ -88,7 +90,7 @@ describe('the examples of the documentation', () => {
     const block = /^```sh\n(.*?)^```$/ms.exec(text)![1]!.replace(/^\. \.\/data\/sample\.env$/m, '')
     const { stdout } = await run('sh', ['-ec', block], {
       env: environment,
-      timeout: 20_000,
+      timeout,
     })
     assert.deepEqual(stdout.match(/"status":\d+/g), ['"status":200', '"status":200', '"status":200'])
   })

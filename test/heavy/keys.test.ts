@@ -20,6 +20,8 @@ import { newPlace, runAndKill, runCommand, type Serving, serveSample } from './c
 const kills = 8
 const sealedAnswers = 3_000
 const writers = 6
+/** On a busy machine the server still does what it was told by a client that is dead. */
+const unlockTimeoutMs = 60_000
 
 for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
   describe(`S9: a rotation on ${dialect}`, () => {
@@ -38,17 +40,21 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it(`killed ${kills} times can be finished, and nothing sealed is lost`, { timeout: 240_000 }, async (test) => {
+    it(`killed ${kills} times can be finished, and nothing sealed is lost`, { timeout: 600_000 }, async (test) => {
       const opened = await everythingOpened(place)
+      await addOne()
       const startedMs = performance.now()
       await rotate()
-      const durationMs = performance.now() - startedMs
+      let durationMs = performance.now() - startedMs
       const load = dialect === 'postgres' ? startLoad() : undefined
       let killed = 0
       try {
         for (let number = 0; number < kills; number++) {
           await addOne()
-          if (await runAndKill(place, ['keys', 'rotate'], durationMs * (0.15 + (0.8 * number) / kills))) killed++
+          const afterMs = durationMs * (0.15 + (0.8 * number) / kills)
+          if (await runAndKill(place, ['keys', 'rotate'], afterMs)) killed++
+          // The machine was busier when the time was taken: it does not take longer than this.
+          else durationMs = afterMs
           const now = await unlocked(() => everythingOpened(place))
           for (const [name, text] of opened) assert.equal(now.get(name), text, name)
         }
@@ -135,11 +141,12 @@ async function addAnswers(place: DataSettings, organizationId: string): Promise<
 
 /** PostgreSQL takes a moment to see that a client is dead. */
 async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let tries = 0; ; tries++) {
+  const deadlineMs = Date.now() + unlockTimeoutMs
+  for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (tries === 50 || !/at work on this database/.test((error as Error).message)) throw error
+      if (Date.now() > deadlineMs || !/at work on this database/.test((error as Error).message)) throw error
       await sleep(100)
     }
   }

@@ -7,6 +7,8 @@ import { runPipeModel } from '../model.ts'
 
 const runs = drillSize(300)
 const seed = drillSeed()
+/** Far above what they take. */
+const timeout = 1_000 * runs + 300_000
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`R9 models on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
@@ -16,11 +18,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     after(() => app?.close())
 
-    it(`R9 changes pipes as its model does in ${runs} sequences`, async () => {
+    it(`R9 changes pipes as its model does in ${runs} sequences`, { timeout }, async () => {
       await runPipeModel(app, runs, seed)
     })
 
-    it(`R9 answers as the model of a life in ${runs} sequences`, async () => {
+    it(`R9 answers as the model of a life in ${runs} sequences`, { timeout }, async () => {
       const counts = await runLifecycleModel(app, runs, seed)
       const accepted = [...counts].filter(([name]) => name.endsWith(' 200')).map(([, times]) => times)
       console.log(

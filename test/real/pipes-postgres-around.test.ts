@@ -11,11 +11,11 @@ import { startClickHouse } from './servers/clickhouse.ts'
 import type { EngineServer } from './servers/engine.ts'
 import { startDebianPostgres } from './servers/postgres.ts'
 
-const timeout = 120_000
+const timeout = 480_000
 
 /** Longer than elsewhere: real servers, on a machine that has other things to do. */
 async function until<Value>(look: () => Promise<Value>, what: () => string): Promise<NonNullable<Value>> {
-  const deadlineMs = Date.now() + 60_000
+  const deadlineMs = Date.now() + 120_000
   for (;;) {
     const found = await look()
     if (found) return found

@@ -74,7 +74,7 @@ async function readLog(): Promise<Buffer[]> {
     const read: Buffer[] = []
     let commits = 0
     while (commits < rowCount) {
-      const { bytes, count, starts, ends } = await wal.read({ maxBytes: 1e6, waitMs: 5_000, signal: never })
+      const { bytes, count, starts, ends } = await wal.read({ maxBytes: 1e6, waitMs: 30_000, signal: never })
       assert.ok(count > 0, 'the log ends too early')
       for (let index = 0; index < count; index++) {
         const message = Buffer.from(bytes.subarray(starts[index], ends[index]))

@@ -105,10 +105,10 @@ describe('a queue that S3 writes to', () => {
     const keys = ['in/a.json', 'in/a b+c.json', 'in/é 100%25.json']
     for (const [index, key] of keys.entries()) await world.put(bucket, key, line(index))
     const source = world.makeSource(bucket, 'in/*.json', { queueUrl, skipInitialLoad: true })
-    const signal = AbortSignal.timeout(20_000)
+    const signal = AbortSignal.timeout(90_000)
     const reader = await source.open({}, { egress: loopbackEgress, signal })
     const given = new Map<string, string>()
-    for (let round = 0; round < 10 && given.size < keys.length; round++) {
+    for (let round = 0; round < 60 && given.size < keys.length; round++) {
       for (const { partition, object } of await reader.read({ maxRecords: 10, maxBytes: 1e9, waitMs: 1_000, signal })) {
         given.set(object!.key, partition)
       }

@@ -158,7 +158,7 @@ async function makeReplicationWorld(
     async stop() {
       await stop()
       const slot = replicationName(pipe.id)
-      for (let round = 0; round < 100; round++) {
+      for (let round = 0; round < 1_500; round++) {
         const [found] = await server.query(`SELECT active FROM pg_replication_slots WHERE slot_name = '${slot}'`)
         if (!found) break
         if (found.active) await sleep(20)

@@ -26,17 +26,29 @@ export interface Probed extends ProbeResult {
   durationMs: number
 }
 
-export async function probe(
-  source: Source,
-  { maxRecords = 100, egress = loopbackEgress, timeoutMs = 10_000 } = {},
-): Promise<Probed> {
+export interface Probing {
+  maxRecords?: number
+  egress?: Egress
+  timeoutMs?: number
+  /** The time counts from its beginning: what comes before takes longer where the machine is busy. */
+  timedStep?: ProbeStep
+}
+
+export async function probe(source: Source, probing: Probing = {}): Promise<Probed> {
+  const { maxRecords = 100, egress = loopbackEgress, timeoutMs = 10_000, timedStep } = probing
   const steps: ProbeStep[] = []
+  const timed = new AbortController()
   const startedAtMs = performance.now()
   const result = await source.probe({
     egress,
     maxRecords,
-    signal: AbortSignal.timeout(timeoutMs),
-    begin: (step) => steps.push(step),
+    signal: AbortSignal.any([timed.signal, AbortSignal.timeout(timedStep ? 30_000 : timeoutMs)]),
+    begin: (step) => {
+      steps.push(step)
+      if (step !== timedStep) return
+      const limit = AbortSignal.timeout(timeoutMs)
+      limit.addEventListener('abort', () => timed.abort(limit.reason), { once: true })
+    },
   })
   const order = steps.map((step) => probeSteps.indexOf(step))
   assert.deepEqual(
@@ -52,10 +64,10 @@ export async function probe(
 export async function probeFails(
   source: Source,
   expected: { step: ProbeStep; code: FailureCode; field?: string },
-  options: { secrets: string[]; egress?: Egress; timeoutMs?: number },
+  options: { secrets: string[]; egress?: Egress; timeoutMs?: number; timedStep?: ProbeStep },
 ): Promise<ProbeFailure> {
   const { secrets, ...rest } = options
-  const failure = await probe(source, rest).then(
+  const failure = await probe(source, { timedStep: expected.step, ...rest }).then(
     () => assert.fail(`the probe passed, and should have failed with ${expected.code}`),
     (error: unknown) => error,
   )
@@ -82,7 +94,10 @@ export async function probeFails(
 
 const unhurried: Omit<ReadLimits, 'signal'> = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
 
-/** Reads until a read gives nothing, or the input ends. */
+/** For a source that has to connect before it can give anything. */
+const firstWaitMs = 2_000
+
+/** Reads until a read gives nothing, or the input ends. A range ends, however long a read gives nothing. */
 export async function readAll(
   source: ReadableSource,
   positions: Positions,
@@ -94,8 +109,9 @@ export async function readAll(
   const batches: Batch[] = []
   try {
     for (;;) {
-      const read = await reader.read({ ...unhurried, signal, ...limits })
-      if (read.length === 0) return { batches, ended: false }
+      const waitMs = batches.length === 0 ? firstWaitMs : unhurried.waitMs
+      const read = await reader.read({ ...unhurried, waitMs, signal, ...limits })
+      if (read.length === 0 && !selection.until) return { batches, ended: false }
       const partitions = read.map(({ partition }) => partition)
       assert.equal(new Set(partitions).size, partitions.length, 'at most one batch of a partition in a read')
       batches.push(...read)

@@ -81,7 +81,7 @@ export function kafkaSelection(running: () => KafkaServer): void {
       const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
       const readBoth = async (positions: Positions): Promise<{ ids: number[]; positions: Positions }> => {
         const shares = await Promise.all(
-          [0, 1].map((index) => readAll(source, positions, { waitMs: 500 }, { share: { index, count: 2 } })),
+          [0, 1].map((index) => readAll(source, positions, { waitMs: 2_000 }, { share: { index, count: 2 } })),
         )
         const batches = shares.flatMap((share) => share.batches)
         return { ids: idsOf(batches), positions: { ...positions, ...positionsAfter(batches) } }
@@ -194,11 +194,11 @@ export function kafkaSelection(running: () => KafkaServer): void {
     it('tells how many records wait', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(30, 3), 3)
-      const signal = AbortSignal.timeout(10_000)
+      const signal = AbortSignal.timeout(20_000)
       const reader = await sourceOf(server, topic).open({}, { egress: loopbackEgress, signal })
       try {
         assert.equal(reader.lag(), undefined)
-        const first = await reader.read({ ...limits, maxRecords: 4, signal })
+        const first = await reader.read({ ...limits, maxRecords: 4, waitMs: 9_000, signal })
         assert.equal(reader.lag(), 30 - idsOf(first).length)
         let given = idsOf(first).length
         while (given < 30) given += idsOf(await reader.read({ ...limits, signal })).length

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { type Batch, NotConnected, type Positions, ProbeFailure, type SourceReader } from '../../src/sources/source.ts'
+import {
+  type Batch,
+  NotConnected,
+  type Positions,
+  ProbeFailure,
+  type ReadableSource,
+  type SourceReader,
+} from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, positionsAfter, readAll } from './conformance.ts'
 import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
 import { closedPort } from './odd-servers.ts'
@@ -155,7 +162,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
       [{ [parent]: before[1]!.next }, range(30, 10)],
       [positionsAfter(before), range(20, 20)],
     ] as [Positions, number[]][]) {
-      const { batches } = await readAll(source, positions, patient)
+      const batches = await readPast(source, positions, expected.length)
       assertGapless(batches)
       assert.deepEqual(sorted(numbersOf(batches)), expected)
       assert.equal(new Set(batches.map(({ partition }) => partition)).size, 3)
@@ -174,7 +181,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     await test.server.put(streamName, jsonRecords(20))
     await test.server.merge(streamName, 'shardId-000000000000', 'shardId-000000000001')
     await test.server.put(streamName, jsonRecords(20, 20))
-    const { batches } = await readAll(test.source({ streamName }), {}, patient)
+    const batches = await readPast(test.source({ streamName }), {}, 40)
     assert.deepEqual(sorted(numbersOf(batches)), range(40))
     const merged = batches.findIndex(({ partition }) => partition === 'shardId-000000000002')
     assert.ok(batches.slice(merged).every(({ partition }) => partition === 'shardId-000000000002'))
@@ -191,7 +198,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     await reader.close()
     await test.server.split(streamName, seen[0]!.partition)
     await test.server.put(streamName, jsonRecords(20, 5))
-    const { batches } = await readAll(source, positionsAfter(seen), patient)
+    const batches = await readPast(source, positionsAfter(seen), 20)
     assert.deepEqual(sorted(numbersOf(batches)), range(20, 5))
   })
 
@@ -202,7 +209,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
       const startedAtMs = performance.now()
       const signal = AbortSignal.timeout(150)
       await assert.rejects(reader.read({ ...limits, waitMs: 10_000, signal }), NotConnected)
-      assert.ok(performance.now() - startedAtMs < 1_000)
+      assert.ok(performance.now() - startedAtMs < 8_000)
     } finally {
       await reader.close()
     }
@@ -232,10 +239,20 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
   })
 }
 
+/** Until so many records have come, however slow the machine is, and a patient read gives nothing more. */
+async function readPast(source: ReadableSource, positions: Positions, count: number): Promise<Batch[]> {
+  const endsAtMs = performance.now() + 15_000
+  const batches: Batch[] = []
+  do {
+    batches.push(...(await readAll(source, { ...positions, ...positionsAfter(batches) }, patient)).batches)
+  } while (numbersOf(batches).length < count && performance.now() < endsAtMs)
+  return batches
+}
+
 async function readOn(reader: SourceReader, count: number): Promise<Batch[]> {
   const batches: Batch[] = []
   while (numbersOf(batches).length < count) {
-    const read = await reader.read({ ...limits, waitMs: 3_000, signal: AbortSignal.timeout(10_000) })
+    const read = await reader.read({ ...limits, waitMs: 10_000, signal: AbortSignal.timeout(20_000) })
     assert.ok(read.length > 0, 'nothing came')
     batches.push(...read)
   }

@@ -88,6 +88,10 @@ export function replicationTests(suite: PostgresSuite): void {
         if (left > 1) await occupy(left - 1)
         else await suite.fails({}, 'describe', 'not_set_up', undefined, /max_wal_senders/)
       })
+    // Those of before may still be about to end.
+    const senders = `SELECT FROM pg_stat_activity WHERE backend_type = 'walsender'`
+    for (let waits = 0; waits < 500 && (await suite.server.query(senders)).length > 0; waits++) await sleep(20)
+    await sleep(50)
     await occupy(most)
   })
 

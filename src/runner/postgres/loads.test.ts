@@ -36,6 +36,14 @@ describe('loads', () => {
     const tables = [...world.tables.tables.values()]
     return tables.length > 0 && tables.every(({ phase }) => phase === 'following')
   }
+  /** Somebody writes to the table that is not loaded. */
+  const isWritten = (world: ReplicationWorld): Promise<void> =>
+    world.until('somebody writes', async () => {
+      const locks = await world.query(
+        `SELECT FROM pg_locks WHERE relation = 'other'::regclass AND mode = 'RowExclusiveLock'`,
+      )
+      return locks.length > 0
+    })
   /** Breaks a load off when the engine has so many of its ranges, and waits until nobody holds its tables any more. */
   const breakOff = async (world: ReplicationWorld, table: string, inserts: number): Promise<void> => {
     const running = world.start()
@@ -128,12 +136,7 @@ describe('loads', () => {
   it('waits for those who write when it begins, for as long as they do', async (t) => {
     const world = await worldOfTest(server, t, `${orders}; CREATE TABLE other (n int)`, [tableMapping('orders')])
     const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(3.5); COMMIT')
-    await world.until('somebody writes', async () => {
-      const locks = await world.query(
-        `SELECT FROM pg_locks WHERE relation = 'other'::regclass AND mode = 'RowExclusiveLock'`,
-      )
-      return locks.length > 0
-    })
+    await isWritten(world)
     world.start()
     await world.until('all is loaded', () => isLoaded(world))
     await writing
@@ -166,7 +169,11 @@ describe('loads', () => {
     let inserts = 0
     world.replicas.onInsert = async () => {
       const number = ++inserts
-      if (number === 1) await sleep(300)
+      // The other connection may be slow to come.
+      if (number === 1) {
+        await world.until('the second fails', () => inserts > 1)
+        await sleep(300)
+      }
       throw new EngineError('user', `insert ${number}: the table is gone; create it`)
     }
     world.pipe = { ...world.pipe, state: 'Provisioning' }
@@ -236,18 +243,23 @@ describe('loads', () => {
 
     it('is not waited for when the worker is to stop', async (t) => {
       const world = await worldOfTest(server, t, `${items}; CREATE TABLE other (n int)`, [tableMapping('items')])
-      const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(2.5); COMMIT')
+      // For longer than anything here may take; it is broken off in the end.
+      const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(60); COMMIT')
       let isWriting = true
-      void writing.finally(() => {
+      const written = writing.catch(String).finally(() => {
         isWriting = false
       })
-      await sleep(200)
+      await isWritten(world)
       const stopping = new AbortController()
       const { holding } = await holdOf(world, async () => undefined, stopping.signal)
       setTimeout(() => stopping.abort(), 300)
       await assert.rejects(holding, NotConnected)
       assert.ok(isWriting)
-      await writing
+      await world.query(
+        `SELECT pg_cancel_backend(pid) FROM pg_locks
+         WHERE relation = 'other'::regclass AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()`,
+      )
+      assert.match(String(await written), /canceling statement/)
     })
   })
 })

@@ -54,8 +54,10 @@ describe('the source of a postgres pipe that does not run', () => {
       left.map(({ name }) => name),
       [replicationName(kept), replicationName(kept)],
     )
-    const told = app.logged.filter((line) => line.includes('what a deleted pipe had left at its source was removed'))
-    assert.equal(told.length, 1)
+    const removed = 'what a deleted pipe had left at its source was removed'
+    const told = () => app.logged.filter((line) => line.includes(removed))
+    await until(() => told().length > 0, 'it is told')
+    assert.equal(told().length, 1)
     assert.ok(!app.logged.some((line) => line.includes(source.superuser.password)))
   })
 

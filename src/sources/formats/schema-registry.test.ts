@@ -226,7 +226,7 @@ describe('failures of a schema registry', () => {
     const { port } = silent.address() as AddressInfo
     const started = performance.now()
     await fails(asking({ url: `http://127.0.0.1:${port}` }), 'timed_out', 'url', { timeoutMs: 300 })
-    assert.ok(performance.now() - started < 2_000)
+    assert.ok(performance.now() - started < 8_000)
     silent.close()
     // Only when no connection is left.
     await once(silent, 'close')

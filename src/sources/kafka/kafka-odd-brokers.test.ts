@@ -230,7 +230,7 @@ describe('the Kafka source and odd brokers', () => {
         const startedAtMs = performance.now()
         await probeFails(source, { step, code: 'timed_out' }, { secrets: [], timeoutMs: 500 })
         const tookMs = performance.now() - startedAtMs
-        assert.ok(tookMs < 1_500, `${tookMs} ms`)
+        assert.ok(tookMs < 8_000, `${tookMs} ms`)
       })
     })
   }

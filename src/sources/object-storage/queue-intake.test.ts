@@ -53,7 +53,7 @@ describe('what is taken from a queue at once', () => {
     const { intake, receives } = intakeOf(test, { texts: () => [testEvent()], answersAfterMs: 100 })
     const startedAtMs = performance.now()
     await intake.receive({ waitMs: 10_000, maxObjects: 100 }, signal)
-    assert.ok(performance.now() - startedAtMs < 3_000)
+    assert.ok(performance.now() - startedAtMs < 9_000)
     assert.ok(receives.length <= 7, `${receives.length}`)
     assert.deepEqual(receives.slice(0, 2), [10_000, 0])
   })

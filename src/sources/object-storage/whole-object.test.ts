@@ -52,8 +52,8 @@ describe('the stream of a whole object', () => {
     const stalled = new PassThrough()
     await assert.rejects(buffer(wholeObject(stalled, 10, never, 20)), NotConnected)
     for (const given of [bytes, bytes.subarray(0, 10)]) {
-      const whole = wholeObject(piecesOf(given), given.length, never, 20)
-      await wait(100)
+      const whole = wholeObject(piecesOf(given), given.length, never, 200)
+      await wait(1_000)
       assert.ok((await buffer(whole)).equals(given))
     }
   })

@@ -33,7 +33,7 @@ describe('an odd server', () => {
     for (const link of links) await link.close()
     links = []
     for (let waits = 0; server && server.open() > 0; waits++) {
-      assert.ok(waits < 100, 'a connection is left open')
+      assert.ok(waits < 1_000, 'a connection is left open')
       await sleep(10)
     }
     await server?.stop()
@@ -159,7 +159,7 @@ describe('an odd server', () => {
     ]) {
       const link = await open(letsIn(all(columns(1), rowOf('1'), complete, ready, said)))
       assert.deepEqual(await link.query('SELECT 1'), [['1']])
-      for (let waits = 0; link.isOpen && waits < 100; waits++) await sleep(5)
+      for (let waits = 0; link.isOpen && waits < 1_000; waits++) await sleep(5)
       assert.equal(link.isOpen, false)
     }
   })
@@ -328,8 +328,14 @@ describe('an odd server', () => {
     wal.acknowledge(7n)
     for (let lsn = 8n; lsn < 100n; lsn++) wal.acknowledge(lsn)
     wal.acknowledge(50n)
-    for (let waits = 0; waits < 50 && told.length < 2; waits++) await sleep(10)
-    assert.deepEqual(told.map(acknowledgedIn), [
+    // Where the machine is busy, both come at once.
+    const size = 39
+    const statuses = (): Buffer[] => {
+      const bytes = Buffer.concat(told)
+      return Array.from({ length: Math.floor(bytes.length / size) }, (_, index) => bytes.subarray(index * size))
+    }
+    for (let waits = 0; waits < 500 && statuses().length < 2; waits++) await sleep(10)
+    assert.deepEqual(statuses().map(acknowledgedIn), [
       [7n, 7n, 7n],
       [99n, 99n, 99n],
     ])

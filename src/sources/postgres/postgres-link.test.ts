@@ -148,10 +148,13 @@ describe('a link to PostgreSQL', () => {
     )) {
       if (copiedBytes === 0) {
         await sleep(300)
-        const rows = await server.query(
-          `SELECT wait_event FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT repeat%' AND state = 'active'`,
-        )
-        waits = rows[0]?.wait_event
+        for (let looks = 0; waits !== 'ClientWrite' && looks < 200; looks++) {
+          const rows = await server.query(
+            `SELECT wait_event FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT repeat%' AND state = 'active'`,
+          )
+          waits = rows[0]?.wait_event
+          if (waits !== 'ClientWrite') await sleep(50)
+        }
         const heldBytes = process.memoryUsage().arrayBuffers - beforeBytes
         assert.ok(heldBytes < 8_000_000, `${heldBytes} bytes are held`)
       }
@@ -191,7 +194,7 @@ describe('a link to PostgreSQL', () => {
     const link = await open()
     const [[pid]] = (await link.query('SELECT pg_backend_pid()')) as [[string]]
     await server.query(`SELECT pg_terminate_backend(${pid})`)
-    for (let waits = 0; link.isOpen && waits < 100; waits++) await sleep(10)
+    for (let waits = 0; link.isOpen && waits < 1_000; waits++) await sleep(10)
     assert.equal(link.isOpen, false)
   })
 
@@ -219,7 +222,7 @@ describe('a link to PostgreSQL', () => {
     await taken.next()
     await sleep(100)
     stop.abort()
-    for (let waits = 0; link.isOpen && waits < 100; waits++) await sleep(10)
+    for (let waits = 0; link.isOpen && waits < 1_000; waits++) await sleep(10)
     assert.equal(link.isOpen, false)
     await assert.rejects(taken.next(), NotConnected)
   })

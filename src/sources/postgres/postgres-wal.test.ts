@@ -61,7 +61,7 @@ describe('the log of PostgreSQL', () => {
   /** Until so many messages have come. */
   async function readMessages(wal: WalStream, count: number, maxBytes = 1_000_000): Promise<Told> {
     const told: Told = { kinds: '', texts: [], reached: 0n }
-    const deadline = Date.now() + 10_000
+    const deadline = Date.now() + 30_000
     while (told.texts.length < count && Date.now() < deadline) {
       const block = await wal.read({ maxBytes, waitMs: 100, signal })
       for (let index = 0; index < block.count; index++) {
@@ -99,10 +99,13 @@ describe('the log of PostgreSQL', () => {
   it('comes in blocks as small as they are asked for', async () => {
     const { wal } = await follow()
     await insert(1001, 1100)
+    // All is sent, and then on its way for a moment.
+    const isSent = 'SELECT FROM pg_stat_replication WHERE sent_lsn >= pg_current_wal_lsn()'
+    for (let waits = 0; waits < 500 && (await server.query(isSent)).length === 0; waits++) await sleep(20)
     await sleep(100)
-    const first = await wal.read({ maxBytes: 1, waitMs: 1_000, signal })
+    const first = await wal.read({ maxBytes: 1, waitMs: 10_000, signal })
     assert.equal(first.count, 1)
-    const some = await wal.read({ maxBytes: 300, waitMs: 1_000, signal })
+    const some = await wal.read({ maxBytes: 300, waitMs: 10_000, signal })
     assert.ok(some.count > 1 && some.ends[some.count - 1]! - some.starts[0]! <= 300, `${some.count} messages`)
     const { kinds } = await readMessages(wal, 103 - 1 - some.count)
     assert.match(kinds, /^I+C$/)
@@ -114,7 +117,7 @@ describe('the log of PostgreSQL', () => {
     const [row] = await server.query('SELECT pg_current_wal_lsn()::text AS lsn')
     const end = parseLsn(String(row!.lsn))
     let reached = 0n
-    for (let reads = 0; reads < 100 && reached < end; reads++) {
+    for (let reads = 0; reads < 400 && reached < end; reads++) {
       const block = await wal.read({ maxBytes: 1_000_000, waitMs: 50, signal })
       // A transaction without changes for us is not told.
       assert.equal(block.count, 0)
@@ -133,7 +136,7 @@ describe('the log of PostgreSQL', () => {
     const end = Buffer.from(texts[4]!, 'latin1').readBigUInt64BE(10)
     wal.acknowledge(end)
     wal.acknowledge(from)
-    for (let waits = 0; waits < 100 && (await confirmed()) < end; waits++) await sleep(20)
+    for (let waits = 0; waits < 500 && (await confirmed()) < end; waits++) await sleep(20)
     assert.equal(await confirmed(), end)
     await insert(2003, 2003)
     const last = Buffer.from((await readMessages(wal, 3)).texts.at(-1)!, 'latin1').readBigUInt64BE(10)
@@ -141,7 +144,7 @@ describe('the log of PostgreSQL', () => {
     wal.acknowledge(last)
     // What waits to be told is told at the end.
     await link.close()
-    for (let waits = 0; waits < 100 && (await confirmed()) < last; waits++) await sleep(20)
+    for (let waits = 0; waits < 500 && (await confirmed()) < last; waits++) await sleep(20)
     assert.equal(await confirmed(), last)
   })
 
@@ -157,9 +160,10 @@ describe('the log of PostgreSQL', () => {
   it('goes on as long as the server is answered', async () => {
     const link = await open()
     await createSlot(link)
-    await link.query(`SET wal_sender_timeout = '400ms'`)
+    // More than a machine stands still for, and less than is read here.
+    await link.query(`SET wal_sender_timeout = '3s'`)
     const wal = await link.startReplication({ slot, publication, from: 0n })
-    for (let reads = 0; reads < 15; reads++) await wal.read({ maxBytes: 1_000, waitMs: 100, signal })
+    for (let reads = 0; reads < 50; reads++) await wal.read({ maxBytes: 1_000, waitMs: 100, signal })
     await insert(4001, 4001)
     assert.equal((await readMessages(wal, 4)).kinds, 'BRIC')
   })
@@ -190,7 +194,7 @@ describe('the log of PostgreSQL', () => {
       await assert.rejects(wal.read({ maxBytes: 1_000, waitMs: 10_000, signal }), NotConnected)
       assert.equal(link.isOpen, false)
       await link.close()
-      for (let waits = 0; waits < 100 && (await isActive()); waits++) await sleep(20)
+      for (let waits = 0; waits < 500 && (await isActive()); waits++) await sleep(20)
       await server.query(`SELECT pg_drop_replication_slot('${slot}')`)
     }
   })
@@ -257,7 +261,7 @@ describe('the log of PostgreSQL', () => {
     process.kill(Number(pid), 'SIGQUIT')
     await reading
     assert.equal(link.isOpen, false)
-    for (let waits = 0; idle.isOpen && waits < 100; waits++) await sleep(10)
+    for (let waits = 0; idle.isOpen && waits < 1_000; waits++) await sleep(10)
     assert.equal(idle.isOpen, false)
     await assert.rejects(idle.query('SELECT 1'), NotConnected)
     await assert.rejects(open(), NotConnected)

@@ -25,7 +25,7 @@ describe('what answers in place of PostgreSQL', () => {
   })
   afterEach(async () => {
     for (let waits = 0; server && server.open() > 0; waits++) {
-      assert.ok(waits < 50, 'a connection is left open')
+      assert.ok(waits < 500, 'a connection is left open')
       await sleep(10)
     }
   })

@@ -12,7 +12,7 @@ import {
 import type { AzureServer } from '../../sources/object-server.ts'
 import type { AzureQueueServer } from '../../sources/queue-worlds.ts'
 import { installedFolder, pinnedVersion } from './installed.ts'
-import { accepts, findFreePort, makeServerFolder, startServer } from './server-process.ts'
+import { accepts, findFreePorts, makeServerFolder, startServer } from './server-process.ts'
 
 const account = 'penstocktest'
 
@@ -23,7 +23,9 @@ export function startAzurite(): Promise<AzureServer> {
 export async function startAzuriteWithQueues(): Promise<AzureQueueServer> {
   const program = join(installedFolder('azurite'), 'node_modules', 'azurite', 'dist', 'src', 'azurite.js')
   const folder = await makeServerFolder('azurite')
-  const ports = { blob: await findFreePort(), queue: await findFreePort(), table: await findFreePort() }
+  // Together, so that no two are the same.
+  const [blob, queue, table] = (await findFreePorts(3)) as [number, number, number]
+  const ports = { blob, queue, table }
   const key = randomBytes(64).toString('base64')
   const places = Object.entries(ports).flatMap(([service, port]) => [
     `--${service}Host`,

@@ -4,6 +4,7 @@ import { Admin, Producer } from '@platformatic/kafka'
 import type { KafkaCompression, KafkaRecord } from '../../sources/kafka-server.ts'
 
 const clientId = 'test'
+const leaderTimeoutMs = 60_000
 const latest = -1n
 
 async function withAdmin<Result>(
@@ -28,7 +29,7 @@ export async function createTopic(address: string, name: string, partitions: num
   const indexes = Array.from({ length: partitions }, (_, partitionIndex) => ({ partitionIndex, timestamp: latest }))
   await withAdmin(address, 0, async (admin) => {
     await admin.createTopics({ topics: [name], partitions, replicas: 1 })
-    const deadlineMs = Date.now() + 10_000
+    const deadlineMs = Date.now() + leaderTimeoutMs
     for (;;) {
       try {
         await admin.listOffsets({ topics: [{ name, partitions: indexes }] })

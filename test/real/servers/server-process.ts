@@ -31,7 +31,8 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
-const startTimeoutMs = 60_000
+/** Less than what hooks of tests may take, so that its last words are told. */
+const startTimeoutMs = 100_000
 
 // The one who waits for the server removes the folder, so that nothing is written into it any more. The server's number is its
 // own until that one has waited: no other process is hit.

@@ -12,6 +12,8 @@ export function kafkajs(server: KafkaServer, listener: keyof KafkaListeners, mor
   return new Kafka({
     brokers: [server.listeners[listener]],
     logLevel: logLevel.NOTHING,
+    // A second unless told, which TLS may need on a busy machine; and nothing is tried again.
+    connectionTimeout: 20_000,
     retry: { retries: 0 },
     ...(needsTls ? { ssl: { ca: [server.ca], servername: 'localhost' } } : {}),
     ...more,
