@@ -33,5 +33,5 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.PENSTOCK_PORT}/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "--max-semi-space-size=4", "/opt/penstock/dist/main.js"]
+ENTRYPOINT ["node", "--expose-gc", "/opt/penstock/dist/main.js"]
 CMD ["start"]

@@ -9,8 +9,8 @@ const compiled = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 export const isFromSource = existsSync(source)
 export const mainFile = isFromSource ? source : compiled
 
-/** What comes and goes with a request is small: a small young generation is enough, and keeps an idle Penstock small. */
-export const nodeFlags = ['--max-semi-space-size=1']
+/** So that it can give back what only its start needed. */
+export const nodeFlags = ['--expose-gc']
 
 export const environment = {
   // From source, what Node made of the TypeScript files is kept, so that the next start is quicker and smaller.

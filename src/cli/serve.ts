@@ -2,6 +2,7 @@
 import { type App, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { describeError, Log } from '../lib/log.ts'
+import { giveBackMemoryWhenIdle } from './give-back-memory.ts'
 import { exitSoftware } from './or-explain.ts'
 
 const exitInputOutput = 74
@@ -54,6 +55,7 @@ export async function serve({ app, log }: Serving): Promise<string> {
   try {
     const url = await app.listen()
     log.info('listening', { reason: url })
+    giveBackMemoryWhenIdle()
     return url
   } catch (error) {
     await app.close()
