@@ -13,8 +13,7 @@ describe('memory that only the start needed', () => {
   })
 
   afterEach(() => {
-    if (gc) globalThis.gc = gc
-    else delete globalThis.gc
+    globalThis.gc = gc as NonNullable<typeof gc>
   })
 
   it('is given back by a process that has nothing to do', async () => {
