@@ -11,14 +11,12 @@ import type { Dialect } from '../../src/database/sql.ts'
 import { type DataSettings, placeOf } from '../../src/installation/stored-data.ts'
 import { newId } from '../../src/lib/id.ts'
 import { auditOf, everything } from '../whole-data.ts'
-import { newPlace, runAndKill, runCommand, type Serving, serveSample } from './commands.ts'
+import { newPlace, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
 
 const backups = 4
 const kills = 8
 const endpointWriters = 4
 const rowsOfLargeStore = 60_000
-/** On a busy machine the server still does what it was told by a client that is dead. */
-const unlockTimeoutMs = 60_000
 
 /** Something that one writer changes again and again: every value that it sent, in order. */
 interface Ledger {
@@ -213,19 +211,6 @@ describe('R17: a restore that is killed', () => {
 
   function restoreOnce(target: DataSettings): Promise<string> {
     return unlocked(() => runCommand(target, ['restore', file]))
-  }
-
-  /** PostgreSQL takes a moment to see that a client is dead. */
-  async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
-    const deadlineMs = Date.now() + unlockTimeoutMs
-    for (;;) {
-      try {
-        return await work()
-      } catch (error) {
-        if (Date.now() > deadlineMs || !/at work on this database/.test((error as Error).message)) throw error
-        await sleep(100)
-      }
-    }
   }
 
   /** A restore asks for what it needs at its own time. */

@@ -117,3 +117,19 @@ async function urlOf(child: ChildProcess): Promise<string> {
   }
   throw new Error(`Penstock did not start: ${printed}`)
 }
+
+/** On a busy machine the server still does what it was told by a client that is dead. */
+const unlockTimeoutMs = 60_000
+
+/** PostgreSQL takes a moment to see that a client is dead. */
+export async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
+  const deadlineMs = Date.now() + unlockTimeoutMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (Date.now() > deadlineMs || !/at work on this database/.test((error as Error).message)) throw error
+      await sleep(100)
+    }
+  }
+}

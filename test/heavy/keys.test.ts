@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openExclusive } from '../../src/database/exclusive.ts'
 import type { Dialect } from '../../src/database/sql.ts'
 import { answerPlace } from '../../src/idempotency/store.ts'
@@ -15,13 +14,11 @@ import { type DataSettings, placeOf } from '../../src/installation/stored-data.t
 import { newId } from '../../src/lib/id.ts'
 import { Vault } from '../../src/lib/vault.ts'
 import { auditOf, everythingOpened } from '../whole-data.ts'
-import { newPlace, runAndKill, runCommand, type Serving, serveSample } from './commands.ts'
+import { newPlace, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
 
 const kills = 8
 const sealedAnswers = 3_000
 const writers = 6
-/** On a busy machine the server still does what it was told by a client that is dead. */
-const unlockTimeoutMs = 60_000
 
 for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
   describe(`S9: a rotation on ${dialect}`, () => {
@@ -137,17 +134,4 @@ async function addAnswers(place: DataSettings, organizationId: string): Promise<
   const columns = ['organization_id', 'caller_id', 'idempotency_key', 'fingerprint', 'answer', 'created_at']
   await database.transaction(() => database.insert('idempotency_records', columns, rows))
   await database.close()
-}
-
-/** PostgreSQL takes a moment to see that a client is dead. */
-async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
-  const deadlineMs = Date.now() + unlockTimeoutMs
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (Date.now() > deadlineMs || !/at work on this database/.test((error as Error).message)) throw error
-      await sleep(100)
-    }
-  }
 }
