@@ -81,7 +81,7 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
     flush,
     async load({ object, partition, from, next, beginByte, taken }) {
       // Of the whole session: an object that is one piece is read while it is inserted.
-      const options = { partition, beginByte, pieceBytes: mostBytes(), signal }
+      const options = { partition, beginByte, pieceBytes: mostBytes, signal }
       const pieces = encoder.pieces(object, options)[Symbol.asyncIterator]()
       let isLoaded = false
       for (;;) {

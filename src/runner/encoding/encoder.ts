@@ -35,12 +35,12 @@ export interface RecordEncoder {
 /** Everything rejects with NotConnected, or with a ProbeFailure when the object is not what it is said to be. */
 export interface ObjectEncoder {
   /**
-   * Pieces of about `pieceBytes`, cut where rows end, from `beginByte` on; one of a format that is one piece. A row that is larger
-   * makes its piece larger. `endByte` null: the object ends with it.
+   * Pieces of at most `pieceBytes`, which is asked for before each, cut where rows end, from `beginByte` on; one of a format that is
+   * one piece. A row that is larger makes its piece larger. `endByte` null: the object ends with it.
    */
   pieces(
     object: ObjectToEncode,
-    options: { partition: string; beginByte: number; pieceBytes: number; signal: AbortSignal },
+    options: { partition: string; beginByte: number; pieceBytes: () => number; signal: AbortSignal },
   ): AsyncIterable<{ beginByte: number; endByte: number | null; rows: Rows }>
   /** Exactly this piece again. */
   piece(

@@ -71,10 +71,16 @@ interface Piece {
   rows: Rows
 }
 
-async function piecesOf(pipe: Pipe, object: ObjectToEncode, pieceBytes = 1e6, beginByte = 0): Promise<Piece[]> {
+async function piecesOf(
+  pipe: Pipe,
+  object: ObjectToEncode,
+  pieceBytes: number | (() => number) = 1e6,
+  beginByte = 0,
+): Promise<Piece[]> {
   const encoder = makeObjectEncoder(partsOf(pipe))
   const pieces: Piece[] = []
-  for await (const piece of encoder.pieces(object, { partition: 'objects', beginByte, pieceBytes, signal }))
+  const size = typeof pieceBytes === 'number' ? () => pieceBytes : pieceBytes
+  for await (const piece of encoder.pieces(object, { partition: 'objects', beginByte, pieceBytes: size, signal }))
     pieces.push(piece)
   return pieces
 }
@@ -261,6 +267,31 @@ describe('pieces of objects', () => {
     await assertAgain({ format: 'JSONEachRow' }, object, pieces)
     const [whole] = await piecesOf({ format: 'JSONEachRow' }, object, 1e9)
     assert.equal(await textOf(whole!.rows), text)
+  })
+
+  it('are of about the same size, so that none is left with next to nothing', async () => {
+    const text = `{"a":"${'x'.repeat(1000)}"}\n`.repeat(1100)
+    const sizesOf = async (bytes: Buffer): Promise<number[]> => {
+      const pieces = await piecesOf({ format: 'JSONEachRow' }, objectOf(bytes, { chunkBytes: 10_000 }))
+      return pieces.map(({ rows }) => rows.readBytes)
+    }
+    const [first, second, ...others] = await sizesOf(Buffer.from(text))
+    assert.deepEqual([others.length, first! + second!], [0, text.length])
+    assert.ok(second! > text.length / 3, `${first} and ${second}`)
+    // How much there is in a compressed one, nobody knows before its end.
+    assert.ok((await sizesOf(gzipSync(text)))[0]! > 990_000)
+  })
+
+  it('are as large as is said when each of them is begun', async () => {
+    const text = `{"a":"${'x'.repeat(91)}"}\n`.repeat(1000)
+    // When it is opened, too, for the memory.
+    const sizes = [1_000, 1_000, 2_000, 50_000]
+    const next = () => sizes.shift() ?? 1e6
+    const pieces = await piecesOf({ format: 'JSONEachRow' }, objectOf(text, { chunkBytes: 1000 }), next)
+    assert.deepEqual(
+      pieces.map(({ rows }) => rows.count),
+      [10, 20, 500, 470],
+    )
   })
 
   it('of an object without rows are one without rows', async () => {

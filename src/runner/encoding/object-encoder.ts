@@ -1,6 +1,7 @@
 // The encoder of objects: reads them from their beginning, looks at how they begin, and cuts them where rows end.
 import type { Buffer } from 'node:buffer'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { CompressionMethod } from '../../sources/formats/compression.ts'
 import { Undecodable } from '../../sources/formats/decode.ts'
 import type { Rows } from '../rows.ts'
 import { delimitedTextOf } from './delimited-format.ts'
@@ -38,7 +39,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         yield { beginByte: 0, endByte: null, rows: wholeObjectRows(plan, object, partition, signal) }
         return
       }
-      const opened = await openObject(plan, object, { signal, memory, pieceBytes })
+      const opened = await openObject(plan, object, { signal, memory, pieceBytes: pieceBytes() })
       try {
         yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeRest(signal) })
       } catch (error) {
@@ -76,6 +77,8 @@ const chunkBytes = 64 * 1024
 interface OpenedObject {
   feed: ObjectFeed
   format: ObjectFormat
+  /** Undefined of what is compressed. */
+  sizeBytes: number | undefined
 }
 
 async function openObject(
@@ -85,9 +88,14 @@ async function openObject(
 ): Promise<OpenedObject> {
   // Beyond a piece there is at most what came last.
   const expectedBytes = Math.min(object.sizeBytes, pieceBytes + chunkBytes)
-  const feed = makeFeed(openChunks(plan, object, { signal, frees: true }), { memory, pieceBytes: expectedBytes })
+  let sizeBytes: number | undefined
+  const found = (method: CompressionMethod): void => {
+    if (method === 'none') sizeBytes = object.sizeBytes
+  }
+  const feed = makeFeed(openChunks(plan, object, { signal, frees: true, found }), { memory, pieceBytes: expectedBytes })
   try {
-    return { feed, format: await formatOf(plan, object, feed) }
+    const format = await formatOf(plan, object, feed)
+    return { feed, format, sizeBytes }
   } catch (error) {
     await feed.close()
     throw explained(error, object)
@@ -109,20 +117,21 @@ interface Cutting {
   object: ObjectToEncode
   partition: string
   beginByte: number
-  pieceBytes: number
+  pieceBytes: () => number
   rest: Rest
 }
 
 type Piece = { beginByte: number; endByte: number | null; rows: Rows }
 
 async function* cutPieces(
-  { feed, format }: OpenedObject,
+  { feed, format, sizeBytes }: OpenedObject,
   { object, partition, beginByte, pieceBytes, rest }: Cutting,
 ): AsyncGenerator<Piece, void> {
   await feed.skipTo(Math.max(beginByte, format.dataStart))
   for (let pieceBegin = beginByte; ; ) {
     const { begin } = feed
-    const { cut, ends } = await findCut(feed, format, { pieceBytes, rest })
+    const leftBytes = sizeBytes === undefined ? 0 : sizeBytes - begin
+    const { cut, ends } = await findCut(feed, format, { pieceBytes: evenShare(leftBytes, pieceBytes()), rest })
     const end = begin + (cut ?? feed.bytes.length)
     const { bytes, release } = feed.take(end - begin)
     const readBytes = end - pieceBegin
@@ -131,6 +140,13 @@ async function* cutPieces(
     if (cut === undefined) return
     pieceBegin = end
   }
+}
+
+/** Of what is left, in as few pieces as it takes, none much smaller than the others: the next is read while one is inserted. */
+function evenShare(leftBytes: number, mostBytes: number): number {
+  const pieces = Math.ceil(leftBytes / mostBytes)
+  // A piece ends where a row ends, before its share is full; without that, something would be left for one more.
+  return pieces > 1 ? Math.min(mostBytes, Math.ceil(leftBytes / pieces) + chunkBytes) : mostBytes
 }
 
 interface Cut {
@@ -143,7 +159,7 @@ interface Cut {
 async function findCut(
   feed: ObjectFeed,
   format: ObjectFormat,
-  { pieceBytes, rest }: Pick<Cutting, 'pieceBytes' | 'rest'>,
+  { pieceBytes, rest }: { pieceBytes: number; rest: Rest },
 ): Promise<Cut> {
   for (let wantedBytes = pieceBytes + 1; ; wantedBytes = feed.bytes.length * 2) {
     await feed.fill(wantedBytes)

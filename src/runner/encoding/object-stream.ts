@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import { decompressedStream } from '../../sources/formats/compressed-stream.ts'
+import type { CompressionMethod } from '../../sources/formats/compression.ts'
 import { excerptOf, Undecodable } from '../../sources/formats/decode.ts'
 import { ProbeFailure } from '../../sources/source.ts'
 import type { FilledColumn } from './field-plan.ts'
@@ -12,13 +13,17 @@ export interface ObjectPlan {
   filled: readonly FilledColumn[]
 }
 
-/** With `frees`, a chunk is gone when the next is asked for. */
+/** With `frees`, a chunk is gone when the next is asked for. How it is compressed is told before the first chunk comes. */
 export async function* openChunks(
   { source }: ObjectPlan,
   object: ObjectToEncode,
-  { signal, frees = false }: { signal: AbortSignal; frees?: boolean },
+  {
+    signal,
+    frees = false,
+    found,
+  }: { signal: AbortSignal; frees?: boolean; found?: (method: CompressionMethod) => void },
 ): AsyncGenerator<Uint8Array, void> {
-  yield* decompressedStream(await object.open(signal), object.key, source.compression, { frees })
+  yield* decompressedStream(await object.open(signal), object.key, source.compression, { frees, found })
 }
 
 /** The whole object. */

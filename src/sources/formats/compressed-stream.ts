@@ -13,18 +13,19 @@ const markBytes = 6
 
 /**
  * Ends what it reads from, also when it is left early. With `frees`, a chunk is gone when the next is asked for, and nobody else
- * may have what the body is made of.
+ * may have what the body is made of. `found` is told before the first chunk comes.
  */
 export async function* decompressedStream(
   body: Readable,
   key: string,
   compression: Compression,
-  { frees = false }: { frees?: boolean } = {},
+  { frees = false, found }: { frees?: boolean; found?: ((method: CompressionMethod) => void) | undefined } = {},
 ): AsyncGenerator<Uint8Array, void> {
   try {
     const chunks = (body as Bytes)[Symbol.asyncIterator]()
     const first = await readAtLeast(chunks, markBytes)
     const method = compressionOf(key, first, compression)
+    found?.(method)
     if (method === 'none') yield* startingWith(first, chunks, frees ? freeNow : undefined)
     else yield* decompressed(method, startingWith(first, chunks))
   } finally {
