@@ -87,7 +87,7 @@ async function openObject(
   { signal, memory, pieceBytes }: { signal: AbortSignal; memory: PieceMemory; pieceBytes: number },
 ): Promise<OpenedObject> {
   // Beyond a piece there is at most what came last.
-  const expectedBytes = Math.min(object.sizeBytes, pieceBytes + chunkBytes)
+  const expectedBytes = Math.min(object.sizeBytes, evenShare(object.sizeBytes, pieceBytes) + chunkBytes)
   let sizeBytes: number | undefined
   const found = (method: CompressionMethod): void => {
     if (method === 'none') sizeBytes = object.sizeBytes
