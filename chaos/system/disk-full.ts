@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { requirePrograms } from './disk-tools.ts'
+import { requirePrograms, unmountPatiently } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
 import { readSample, type Server, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
@@ -34,7 +34,7 @@ export const diskFull: SystemDrill = {
     try {
       return tell(await fillAgainAndAgain(disk, size))
     } finally {
-      await run(programs.umount, [disk])
+      await unmountPatiently(programs.umount, disk)
     }
   },
 }

@@ -1,6 +1,9 @@
 // The programs of Debian that drills of disks use. One that is missing is an error that says how to get it, never a skip.
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 
 const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
@@ -17,6 +20,23 @@ export function requirePrograms<Name extends string>(packages: Record<Name, stri
     found[name] = file
   }
   return found as Record<Name, string>
+}
+
+const run = promisify(execFile)
+const unmountTimeoutMs = 20_000
+
+/** Processes that still end keep a file system from being unmounted. */
+export async function unmountPatiently(umount: string, mountPoint: string): Promise<void> {
+  const deadlineMs = Date.now() + unmountTimeoutMs
+  for (;;) {
+    try {
+      await run(umount, [mountPoint])
+      return
+    } catch (error) {
+      if (Date.now() > deadlineMs) throw error
+      await sleep(50)
+    }
+  }
 }
 
 export interface Tampering {

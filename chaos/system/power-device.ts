@@ -4,13 +4,10 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { requirePrograms } from './disk-tools.ts'
+import { requirePrograms, unmountPatiently } from './disk-tools.ts'
 
 const run = promisify(execFile)
-/** Processes that still end keep a file system from being unmounted. */
-const unmountTimeoutMs = 20_000
 
 export interface PowerDevice {
   mountPoint: string
@@ -33,18 +30,7 @@ export async function makePowerDevice(folder: string, sizeBytes: number): Promis
   await truncate(image, sizeBytes)
   await run(programs['mkfs.ext4'], ['-q', '-F', image])
   const mount = () => run(programs.mount, ['-o', 'loop', image, mountPoint])
-  const unmount = async (): Promise<void> => {
-    const deadlineMs = Date.now() + unmountTimeoutMs
-    for (;;) {
-      try {
-        await run(programs.umount, [mountPoint])
-        return
-      } catch (error) {
-        if (Date.now() > deadlineMs) throw error
-        await sleep(50)
-      }
-    }
-  }
+  const unmount = () => unmountPatiently(programs.umount, mountPoint)
   await mount()
   return {
     mountPoint,
