@@ -113,6 +113,31 @@ describe('a store that speaks S3', () => {
     assert.equal(regions.length, 5)
   })
 
+  it('finds objects that it asks for all at once before it knows the region', async (test) => {
+    const wrong = '<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>'
+    const isThere = Promise.withResolvers<void>()
+    let wrongHeads = 0
+    const answering = await startScripted(async ({ method, headers }, response) => {
+      const region = /\d{8}\/([^/]+)\/s3/.exec(headers.authorization!)![1]!
+      if (region === 'eu-west-1') {
+        isThere.resolve()
+        response.writeHead(200, { 'content-length': '5', etag: '"x"' }).end()
+        return
+      }
+      // The first one learns of the region, and only then are the others told that theirs is wrong, without a word.
+      if (method === 'HEAD' && wrongHeads++ > 0) await isThere.promise
+      response.writeHead(400).end(method === 'HEAD' ? undefined : wrong)
+    })
+    test.after(() => answering.stop())
+    const store = openAt(test, { endpoint: answering.url, region: 'us-east-1', isRegionGuessed: true })
+    const found = await Promise.all(['a', 'b', 'c'].map((key) => store.find(key, signal)))
+    assert.deepEqual(
+      found.map((one) => one?.etag),
+      ['x', 'x', 'x'],
+    )
+    assert.equal(wrongHeads, 3)
+  })
+
   it('reads keys that were encoded because XML cannot hold them', async (test) => {
     const contents = '<Contents><Key>a+b%2Bc%0A%C3%A9%2525</Key><Size>1</Size><ETag>x</ETag></Contents>'
     const list = `<ListBucketResult><Name>data</Name><EncodingType>url</EncodingType>${contents}</ListBucketResult>`

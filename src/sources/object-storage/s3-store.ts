@@ -75,13 +75,15 @@ export function openS3Store(
     } catch (error) {
       const failure = s3Failure(error, attempt, signal)
       const { region, status } = readAwsError(error)
-      const mayMove = asked.isRegionGuessed && region !== undefined && region !== asked.region
+      // Of several that are asked at once, the first one moves; the others may not have been told where to.
+      const hasMoved = at !== asked
+      const isTold = region !== undefined && region !== asked.region
+      const mayMove = asked.isRegionGuessed && (hasMoved || isTold)
       // An answer without a body has no name for it.
       const isBare = attempt.mayBeBare === true && status === 400
       const isElsewhere = isBare || (!(failure instanceof ObjectChanged) && failure.code === 'wrong_region')
       if (!mayMove || !isElsewhere) throw failure
-      // Of several that are asked at once, the first one moves.
-      if (at === asked) {
+      if (isTold && !hasMoved) {
         const endpoint = at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }
         at = { ...at, region, isRegionGuessed: false, ...endpoint }
         client = makeClient(at, access, context, handler)
