@@ -264,8 +264,15 @@ export const mutants: Mutant[] = [
   {
     name: 'requests-without-number',
     file: 'src/http/under-way.ts',
-    find: 'if (this.#count < this.#most) return',
-    replace: 'if (this.#count >= 0) return',
+    find: 'if (this.#count >= this.#most) {',
+    replace: 'if (this.#count < 0) {',
+    tests: ['src/http/under-way.test.ts'],
+  },
+  {
+    name: 'work-for-nobody',
+    file: 'src/http/under-way.ts',
+    find: '      await this.#begun.turn()\n',
+    replace: '',
     tests: ['src/http/under-way.test.ts'],
   },
   {

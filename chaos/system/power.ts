@@ -1,4 +1,5 @@
 // What power cuts are judged by, whichever database they meet.
+import { medianMs } from './bare-start.ts'
 import type { SystemResult } from './drill.ts'
 import type { Findings } from './drill-writers.ts'
 
@@ -13,14 +14,13 @@ export interface PowerCut {
 export function tellPowerCuts(cuts: PowerCut[], { mustLose }: { mustLose: boolean }): SystemResult {
   const count = (of: (findings: Findings) => string[]): number =>
     cuts.reduce((sum, { findings }) => sum + of(findings).length, 0)
-  const readyMs = cuts.map((cut) => cut.readyMs).sort((one, other) => one - other)
   const figures = {
     cuts: cuts.length,
     writes: cuts.reduce((sum, { writes }) => sum + writes, 0),
     lost: count(({ lost }) => lost),
     cutsThatLost: cuts.filter(({ findings }) => findings.lost.length > 0).length,
     corrupt: count(({ damage, halfDone, unexplained }) => [...damage, ...halfDone, ...unexplained]),
-    readyMs: readyMs[Math.floor(readyMs.length / 2)] ?? 0,
+    readyMs: medianMs(cuts.map((cut) => cut.readyMs)),
   }
   if (mustLose) return { isKept: figures.lost > 0, figures }
   const sentences = cuts.flatMap(({ findings }, number) =>

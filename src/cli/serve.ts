@@ -1,4 +1,5 @@
 // Runs an opened app until it is told to stop.
+import { flushCompileCache } from 'node:module'
 import { type App, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { describeError, Log } from '../lib/log.ts'
@@ -56,6 +57,8 @@ export async function serve({ app, log }: Serving): Promise<string> {
     const url = await app.listen()
     log.info('listening', { reason: url })
     giveBackMemoryWhenIdle()
+    // Otherwise only an orderly end keeps it, and whoever is killed starts more slowly each time.
+    flushCompileCache()
     return url
   } catch (error) {
     await app.close()

@@ -163,9 +163,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   serveByPath(server, parts.operations, (operation) => ({
     config: { operation } as object,
-    onRequest: async (request) => {
-      underWay.refuseTooMany(request.raw.socket)
-      await underWay.count(() => admit(operation, request))
+    onRequest: async (request, reply) => {
+      const isBegun = await underWay.begin(request.raw.socket, () => admit(operation, request))
+      if (!isBegun) reply.hijack()
     },
     handler: (request, reply) => underWay.count(() => run(operation, request, reply)),
   }))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { basic, openTestApp, type TestApp } from '../../test/harness.ts'
 import { limits } from './request.ts'
+import { RequestsUnderWay } from './under-way.ts'
 
 const connections = 25
 const perConnection = 100
@@ -67,6 +68,27 @@ describe('more requests at once than are taken on', () => {
       go()
     }
     assert.equal((await look()).status, 200)
+  })
+
+  it('are not begun for somebody who has hung up meanwhile', async () => {
+    const underWay = new RequestsUnderWay(1_000)
+    const gone = { destroyed: false } as Socket
+    const here = { destroyed: false } as Socket
+    const begun = { gone: 0, here: 0 }
+    const send = (socket: Socket, whose: keyof typeof begun): Promise<boolean> =>
+      underWay.begin(socket, async () => {
+        begun[whose]++
+      })
+    const ofGone = Array.from({ length: 500 }, () => send(gone, 'gone'))
+    const ofHere = Array.from({ length: 100 }, () => send(here, 'here'))
+    // As a connection tells it: not before the first of them have been begun.
+    await Promise.all(ofGone.slice(0, 1))
+    ;(gone as { destroyed: boolean }).destroyed = true
+    assert.deepEqual(await Promise.all(ofHere), Array(100).fill(true))
+    const done = await Promise.all(ofGone)
+    assert.equal(begun.here, 100)
+    assert.equal(begun.gone, 128)
+    assert.equal(done.filter((isBegun) => isBegun).length, 128)
   })
 })
 

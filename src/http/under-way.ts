@@ -1,5 +1,6 @@
 // How many requests are being answered. What comes beyond the limit is refused before anything is done for it: otherwise those who
-// send without waiting for answers would have Penstock work for half a minute on what nobody waits for any more.
+// send without waiting for answers would have Penstock work for half a minute on what nobody waits for any more. What comes all at
+// once is begun a few at a time: between them connections are heard, so that a hang-up is known before work is done for nobody.
 import type { Socket } from 'node:net'
 import { Problem } from '../lib/problem.ts'
 
@@ -8,18 +9,33 @@ const retryAfterSeconds = 1
 export class RequestsUnderWay {
   readonly #most: number
   readonly #deaf = new WeakSet<Socket>()
+  readonly #begun = new Turns(128)
+  /** To refuse takes less time than to do; it must not wait behind what is done. */
+  readonly #refused = new Turns(256)
+  /** Connections that were told to wait: each of them may bring many requests. */
+  readonly #heard = new Turns(2)
   #count = 0
 
   constructor(most: number) {
     this.#most = most
   }
 
-  refuseTooMany(socket: Socket): void {
-    if (this.#count < this.#most) return
-    this.#leave(socket)
-    throw new Problem('unavailable', 'too many requests are under way; try again in a moment', {
-      headers: { 'retry-after': String(retryAfterSeconds) },
-      isOverload: true,
+  /** Resolves to false when the client has hung up before anything was begun. */
+  async begin(socket: Socket, work: () => Promise<void>): Promise<boolean> {
+    if (this.#count >= this.#most) {
+      this.#leave(socket)
+      await this.#refused.turn()
+      if (socket.destroyed) return false
+      throw new Problem('unavailable', 'too many requests are under way; try again in a moment', {
+        headers: { 'retry-after': String(retryAfterSeconds) },
+        isOverload: true,
+      })
+    }
+    return this.count(async () => {
+      await this.#begun.turn()
+      if (socket.destroyed) return false
+      await work()
+      return true
     })
   }
 
@@ -41,11 +57,36 @@ export class RequestsUnderWay {
     const stayAway = (): void => void socket.pause()
     socket.on('resume', stayAway)
     socket.pause()
-    const listen = (): void => {
+    const listen = async (): Promise<void> => {
+      await this.#heard.turn()
       this.#deaf.delete(socket)
       socket.off('resume', stayAway)
       socket.resume()
     }
     setTimeout(listen, retryAfterSeconds * 1_000).unref()
+  }
+}
+
+/** A few go on at once, those behind them when connections have been heard meanwhile. */
+class Turns {
+  readonly #waiting: (() => void)[] = []
+  readonly #perTurn: number
+  #inTurn = 0
+
+  constructor(perTurn: number) {
+    this.#perTurn = perTurn
+  }
+
+  turn(): Promise<void> | undefined {
+    if (this.#inTurn === 0) setImmediate(() => this.#next())
+    this.#inTurn++
+    return this.#inTurn <= this.#perTurn ? undefined : new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  #next(): void {
+    const next = this.#waiting.splice(0, this.#perTurn)
+    this.#inTurn = next.length
+    if (next.length > 0) setImmediate(() => this.#next())
+    for (const goOn of next) goOn()
   }
 }
