@@ -25,6 +25,8 @@ export interface LoadResult {
   statuses: Record<string, number>
   /** Connections that ended before they were to. */
   broken: number
+  /** Connections without any answer in the second half of the time. */
+  silent: number
 }
 
 const tickMs = 5
@@ -35,7 +37,7 @@ if (parentPort) parentPort.postMessage(await sendLoad(workerData as LoadOptions)
 
 async function sendLoad(options: LoadOptions): Promise<LoadResult> {
   const { port, requests, mostUnanswered = 4, addresses = ['127.0.0.1'] } = options
-  const result: LoadResult = { sent: 0, notSent: 0, statuses: {}, broken: 0 }
+  const result: LoadResult = { sent: 0, notSent: 0, statuses: {}, broken: 0, silent: 0 }
   const isPaced = options.perSecond !== undefined
   let isOver = false
   const take = (count: number): string => {
@@ -44,6 +46,10 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
     return text
   }
 
+  const begunAtMs = performance.now()
+  const isSecondHalf = (): boolean => performance.now() - begunAtMs > options.seconds * 500
+  /** Places whose connection had an answer in the second half. */
+  const answered = new Set<number>()
   /** With what they wait for. */
   const sockets = new Map<Socket, number>()
   const open = (place: number): void => {
@@ -63,6 +69,7 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
         from = at + 12
         const status = text.slice(at + 9, from)
         if (status === '100') continue
+        if (isSecondHalf()) answered.add(place)
         result.statuses[status] = (result.statuses[status] ?? 0) + 1
         sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
         if (!isPaced && !isOver) socket.write(take(1))
@@ -85,7 +92,6 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
     if (place % 50 === 49) await sleep(10)
   }
 
-  const begunAtMs = performance.now()
   let wanted = 0
   while (performance.now() - begunAtMs < options.seconds * 1000) {
     await sleep(tickMs)
@@ -107,6 +113,7 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
   }
   if (!isPaced) await sleep(Math.min(lastAnswersMs, options.seconds * 100))
   isOver = true
+  result.silent = options.connections - answered.size
   for (const socket of sockets.keys()) socket.destroy()
   return result
 }

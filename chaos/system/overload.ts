@@ -1,5 +1,6 @@
 // R14: clients want ten times more than Penstock can do, and wait for up to 16,000 answers all the time; then all of them hang up.
-// It answers with 2xx, 429 or 503 and nothing else, its memory stays bounded, and it serves as before within five seconds.
+// It answers with 2xx, 429 or 503 and nothing else, everybody in turn, its memory stays bounded, and it serves as before within
+// five seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../test/postgres-server.ts'
 import type { SystemDrill, SystemResult } from './drill.ts'
@@ -76,6 +77,7 @@ async function overloadApi(api: Api, organization: DrillOrganization, seconds: n
   const complaints = [
     ...strange.map(([status, number]) => `${number} answers with ${status}`),
     ...(result.broken > 0 ? [`${result.broken} connections were broken`] : []),
+    ...(result.silent > 0 ? [`${result.silent} connections had no answer for half of the time`] : []),
     ...(megabytes > mostMegabytes ? [`${megabytes} MB`] : []),
     ...(recoveryMs > longestRecoveryMs ? [`well again after ${recoveryMs} ms`] : []),
     ...(before.statuses['200'] === undefined ? ['nothing was answered before the load'] : []),
@@ -92,6 +94,7 @@ async function overloadApi(api: Api, organization: DrillOrganization, seconds: n
       answered503: count('503'),
       answeredOtherwise: strange.reduce((sum, [, number]) => sum + number, 0),
       broken: result.broken,
+      silent: result.silent,
       megabytesBefore,
       mostMegabytes: megabytes,
       recoveryMs,

@@ -18,7 +18,7 @@ export const limits = {
   requestMs: 30_000,
   headersMs: 10_000,
   keepAliveMs: 65_000,
-  requestsUnderWay: 2_048,
+  requestsUnderWay: 1_024,
 } as const
 
 const singletonHeaders = new Set([

@@ -5,15 +5,22 @@ import type { Socket } from 'node:net'
 import { Problem } from '../lib/problem.ts'
 
 const retryAfterSeconds = 1
+/** Of those who were told to wait and come again too early. More of them would take the time of what is under way. */
+const refusalsPerSecond = 1_000
+const longestRestMs = 1_000
 
 export class RequestsUnderWay {
   readonly #most: number
   readonly #deaf = new WeakSet<Socket>()
+  /** Heard again, but not yet whether they are still there: that comes behind what they sent before. */
+  readonly #doubted = new WeakSet<Socket>()
   readonly #begun = new Turns(128)
   /** To refuse takes less time than to do; it must not wait behind what is done. */
   readonly #refused = new Turns(256)
-  /** Connections that were told to wait: each of them may bring many requests. */
-  readonly #heard = new Turns(2)
+  /** Connections that were told to wait and have waited; each of them may bring many requests. */
+  readonly #unheard: (() => void)[] = []
+  /** By then the time that refusals have taken has been given to what is under way. */
+  #restedAtMs = 0
   #count = 0
 
   constructor(most: number) {
@@ -24,6 +31,8 @@ export class RequestsUnderWay {
   async begin(socket: Socket, work: () => Promise<void>): Promise<boolean> {
     if (this.#count >= this.#most) {
       this.#leave(socket)
+      const nowMs = performance.now()
+      this.#restedAtMs = Math.min(Math.max(nowMs, this.#restedAtMs) + 1_000 / refusalsPerSecond, nowMs + longestRestMs)
       await this.#refused.turn()
       if (socket.destroyed) return false
       throw new Problem('unavailable', 'too many requests are under way; try again in a moment', {
@@ -32,6 +41,10 @@ export class RequestsUnderWay {
       })
     }
     return this.count(async () => {
+      if (this.#doubted.has(socket)) {
+        await nextPoll()
+        this.#doubted.delete(socket)
+      }
       await this.#begun.turn()
       if (socket.destroyed) return false
       await work()
@@ -57,13 +70,26 @@ export class RequestsUnderWay {
     const stayAway = (): void => void socket.pause()
     socket.on('resume', stayAway)
     socket.pause()
-    const listen = async (): Promise<void> => {
-      await this.#heard.turn()
+    const listen = (): void => {
       this.#deaf.delete(socket)
+      this.#doubted.add(socket)
       socket.off('resume', stayAway)
       socket.resume()
     }
-    setTimeout(listen, retryAfterSeconds * 1_000).unref()
+    const wait = (): void => {
+      if (this.#unheard.push(listen) === 1) this.#hear()
+    }
+    setTimeout(wait, retryAfterSeconds * 1_000).unref()
+  }
+
+  /** One after the other, and between them what it brings: those behind it may find that it is too much already. */
+  #hear(): void {
+    const restMs = this.#restedAtMs - performance.now()
+    if (this.#count >= this.#most && restMs > 0) setTimeout(() => this.#hear(), restMs).unref()
+    else {
+      this.#unheard.shift()?.()
+      if (this.#unheard.length > 0) setImmediate(() => this.#hear())
+    }
   }
 }
 
@@ -89,4 +115,9 @@ class Turns {
     if (next.length > 0) setImmediate(() => this.#next())
     for (const goOn of next) goOn()
   }
+}
+
+/** Resolves when connections have been looked at once more: an immediate comes before that, the next one behind it. */
+function nextPoll(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
