@@ -25,8 +25,12 @@ interface Case {
   operation: string
   connections: number
   contenders: ContenderName[]
+  /** How often in a round. */
+  times: number
 }
 
+/** The figure that is promised against the limit: single ratios of two seconds spread by a fifth either side. */
+const mostPromised = { name: 'patch-member/32', times: 4 }
 const longestRunMs = 25 * 60_000
 const idleMs = 5_000
 const tmpfs = 0x01021994
@@ -59,7 +63,8 @@ for (const [operation, title] of Object.entries(titles)) {
   for (const connections of [1, 32, 256]) {
     if (options.quick && (operation !== 'patch-member' || connections !== 32)) continue
     const name = `${operation}/${connections}`
-    cases.push({ name, title, operation, connections, contenders: ['limit', 'sqlite', 'postgres'] })
+    const times = name === mostPromised.name ? mostPromised.times : 1
+    cases.push({ name, title, operation, connections, contenders: ['limit', 'sqlite', 'postgres'], times })
   }
 }
 const prismCase: Case = {
@@ -68,6 +73,7 @@ const prismCase: Case = {
   operation: 'patch-member',
   connections: 32,
   contenders: ['prism', 'sqlite'],
+  times: 1,
 }
 const growthCases = ['patch-member', 'get-pipe'].map(
   (operation): Case => ({
@@ -76,6 +82,7 @@ const growthCases = ['patch-member', 'get-pipe'].map(
     operation,
     connections: 32,
     contenders: ['sqlite-small', 'sqlite-large', 'sqlite-large-hot'],
+    times: 1,
   }),
 )
 const pageCases = ['list-members', 'list-pipes'].map(
@@ -85,6 +92,7 @@ const pageCases = ['list-members', 'list-pipes'].map(
     operation,
     connections: 32,
     contenders: ['sqlite-large', 'sqlite-large-deep'],
+    times: 1,
   }),
 )
 cases.push(prismCase, ...growthCases, ...pageCases)
@@ -138,10 +146,13 @@ async function benchmark(): Promise<void> {
     }),
   )
   for (let round = 0; round < rounds; round++) {
-    for (const [index, one] of selected.entries()) {
+    const turns = selected.flatMap((one, index) =>
+      Array.from({ length: one.times }, (_, time) => ({ one, index, time })),
+    )
+    for (const { one, index, time } of turns) {
       const series = results[index]!.series
       // Back and forth, so that nobody always has the same predecessor.
-      for (const { contender, measurements } of round % 2 === 0 ? series : series.toReversed()) {
+      for (const { contender, measurements } of (round + time) % 2 === 0 ? series : series.toReversed()) {
         const server = started.get(contender as ContenderName)!
         const load = { connections: one.connections, seconds }
         const measured = await measure(server, operations[one.operation]!, load, folder)
@@ -153,7 +164,12 @@ async function benchmark(): Promise<void> {
     syncs.push(syncsPerSecond())
   }
   const minutes = ((Date.now() - startedAt) / 60_000).toFixed(1)
-  report(results, idle, `${rounds} rounds of ${seconds} s each, ${minutes} minutes`, median(syncs))
+  report(
+    results,
+    idle,
+    `${rounds} rounds of ${seconds} s each (${mostPromised.times} times in each for ${mostPromised.name}), ${minutes} minutes`,
+    median(syncs),
+  )
 }
 
 async function measureIdle(): Promise<number> {
@@ -202,7 +218,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
   const list: Promised[] = [
     {
       promise: 'PATCH member on SQLite, 32 connections: at least 0.80 of the limit',
-      value: ratio(find('patch-member/32'), 'sqlite'),
+      value: ratio(find(mostPromised.name), 'sqlite'),
       unit: '',
       holds: (value) => value >= 0.8,
     },
