@@ -2,7 +2,15 @@
 import { fillLog } from './changes.ts'
 import type { KafkaFeed, ObjectFeed } from './feeds.ts'
 import { type Bodies, makeBodies } from './limit.ts'
-import { inTable, type Measurement, measureLimit, measurePeer, measurePenstock, type Work } from './measure.ts'
+import {
+  inTable,
+  type Measurement,
+  measureCopy,
+  measureLimit,
+  measurePeer,
+  measurePenstock,
+  type Work,
+} from './measure.ts'
 import { makeOrders, makeReplica } from './postgres-feed.ts'
 import { type CopyMeasurement, copyAll, type PipeKind } from './postgres-limit.ts'
 import type { EngineName, FeedName, Servers } from './servers.ts'
@@ -36,6 +44,7 @@ export const titles: Record<string, string> = {
   'copy-whole': 'the limit: psql into curl, which gathers all rows first',
   'copy-streamed': 'the same, but curl sends what it has',
   log: 'the limit: the log is read by pg_recvlogical and thrown away',
+  copy: 'a bare copy: files go into inserts as they come',
   penstock: 'Penstock',
   'peer-10000': 'the peer, 10,000 rows per insert',
   'peer-100000': 'the peer, 100,000 rows per insert',
@@ -60,7 +69,7 @@ export const cases: Case[] = [
   {
     ...streamed,
     name: 'objects',
-    contenders: [...bare, 'peer-10000'],
+    contenders: [...bare, 'copy', 'peer-10000'],
     open: (servers, rows) => openStream(servers, rows, 'objects', { feed: 'objects', engine: 'debian' }),
   },
   {
@@ -72,7 +81,7 @@ export const cases: Case[] = [
   {
     ...streamed,
     name: 'modern-objects',
-    contenders: [...bare, 'peer-10000'],
+    contenders: [...bare, 'copy', 'peer-10000'],
     open: (servers, rows) => openStream(servers, rows, 'modern-objects', { feed: 'objects', engine: 'modern' }),
   },
   { ...slowest, name: 'kinesis', usualRows: 3_000_000, open: openKinesis },
@@ -119,6 +128,7 @@ async function openStream(
     measure(contender) {
       if (contender === 'penstock') return measurePenstock(work, penstock)
       if (bare.includes(contender)) return measureBodies(work, contender, bodies)
+      if (contender === 'copy') return measureCopy(work as Work<ObjectFeed>)
       return measurePeer(work, batchRowsOf(contender))
     },
     close: () => penstock.stop(),
@@ -176,7 +186,7 @@ async function openSnapshot(servers: Servers, rows: number, engineName: EngineNa
   await makeOrders(source, feed.table, rows)
   const penstock = await servers.penstock(`snapshot into ${engineName}`, { PENSTOCK_CA_CERTIFICATES: feed.caFile })
   let bytes: number | undefined
-  const measureCopy = async (kind: PipeKind): Promise<Measurement> => {
+  const measurePsql = async (kind: PipeKind): Promise<Measurement> => {
     const measured = await inTable(engine, rows, async (table): Promise<CopyMeasurement> => {
       await makeReplica(engine, table)
       return copyAll(feed, engine, table, kind)
@@ -191,7 +201,7 @@ async function openSnapshot(servers: Servers, rows: number, engineName: EngineNa
     },
     measure(contender) {
       if (contender === 'penstock') return measurePenstock({ engine, feed, rows }, penstock)
-      return measureCopy(contender === 'copy-whole' ? 'whole' : 'streamed')
+      return measurePsql(contender === 'copy-whole' ? 'whole' : 'streamed')
     },
     async close() {
       await penstock.stop()

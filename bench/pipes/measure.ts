@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
+import type { CopyTask } from '../pipes-copy.ts'
 import type { PeerTask } from '../pipes-peer.ts'
 import { cleanEnvironment, cpuSeconds, residentMegabytes, run } from '../processes.ts'
 import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
@@ -33,6 +34,8 @@ export interface Work<Source = Feed> {
 
 export const database = 'default'
 const lookEveryMs = 50
+/** As long as much is missing: whoever looks takes from the engine what the limit has to itself. */
+const lookSeldomMs = 250
 const longestSilenceMs = 60_000
 const peerTimeoutMs = 300_000
 let tables = 0
@@ -57,6 +60,15 @@ export async function measurePeer(
     const { url, user } = engine
     const task: PeerTask = { feed, engine: { url, ...user }, table, rows, batchRows }
     return runPeerProgram('pipes-peer.ts', task)
+  })
+}
+
+export async function measureCopy({ engine, feed, rows }: Work<ObjectFeed>): Promise<Measurement> {
+  return inTable(engine, rows, async (table) => {
+    await makeTable(engine, table)
+    const { url, user } = engine
+    const task: CopyTask = { feed, engine: { url, ...user }, table }
+    return runPeerProgram('pipes-copy.ts', task)
   })
 }
 
@@ -142,6 +154,6 @@ async function untilThere(
     if (there !== last) changedAtMs = performance.now()
     last = there
     if (performance.now() - changedAtMs > longestSilenceMs) throw new Error(`only ${there} rows have arrived`)
-    await sleep(lookEveryMs)
+    await sleep(there < rows * 0.8 ? lookSeldomMs : lookEveryMs)
   }
 }

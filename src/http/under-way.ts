@@ -86,6 +86,7 @@ export class RequestsUnderWay {
   #hear(): void {
     const restMs = this.#restedAtMs - performance.now()
     if (this.#count >= this.#most && restMs > 0) setTimeout(() => this.#hear(), restMs).unref()
+    else if (this.#refused.isBusy) setImmediate(() => this.#hear())
     else {
       this.#unheard.shift()?.()
       if (this.#unheard.length > 0) setImmediate(() => this.#hear())
@@ -101,6 +102,11 @@ class Turns {
 
   constructor(perTurn: number) {
     this.#perTurn = perTurn
+  }
+
+  /** Somebody waits. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0
   }
 
   turn(): Promise<void> | undefined {

@@ -1,0 +1,47 @@
+// What is possible when the rows come from a store: each file is read from it and goes as it comes into an insert, one after the
+// other, by a process that looks at nothing. Whatever fails would lose rows or double them.
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import type { ObjectFeed } from './pipes/feeds.ts'
+import { peakMegabytes } from './pipes/peak-memory.ts'
+import type { PeerEngine, PeerFigures } from './pipes/peer-tools.ts'
+
+export interface CopyTask {
+  feed: ObjectFeed
+  engine: PeerEngine
+  table: string
+}
+
+const { feed, engine, table } = JSON.parse(process.argv[2]!) as CopyTask
+const { endpoint, region, bucket: Bucket } = feed
+const credentials = { accessKeyId: feed.accessKeyId, secretAccessKey: feed.secretKey }
+const store = new S3Client({ endpoint, region, forcePathStyle: true, credentials })
+const beganAtMs = performance.now()
+const { Contents = [] } = await store.send(new ListObjectsV2Command({ Bucket }))
+for (const { Key } of Contents) await insert((await store.send(new GetObjectCommand({ Bucket, Key }))).Body as Readable)
+const seconds = (performance.now() - beganAtMs) / 1_000
+const { user, system } = process.cpuUsage()
+const figures: PeerFigures = {
+  seconds,
+  cpuSeconds: (user + system) / 1_000_000,
+  peakMegabytes: peakMegabytes(process.pid),
+}
+console.log(JSON.stringify(figures))
+store.destroy()
+
+async function insert(body: Readable): Promise<void> {
+  const query = new URLSearchParams({ query: `INSERT INTO ${table} FORMAT JSONEachRow` })
+  const outgoing = request(`${engine.url}/?${query}`, {
+    method: 'POST',
+    headers: { 'x-clickhouse-user': engine.username, 'x-clickhouse-key': engine.password },
+  })
+  const answered = once(outgoing, 'response')
+  await pipeline(body, outgoing)
+  const [answer] = await answered
+  let text = ''
+  for await (const part of answer) text += part
+  if (answer.statusCode !== 200) throw new Error(`the engine refused a file: ${text}`)
+}
