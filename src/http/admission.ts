@@ -43,10 +43,16 @@ export interface Throttles {
   countFailure(): void
 }
 
+export interface Admission {
+  /** Whoever has failed too often: it is known without any work. */
+  isTurnedAway(request: FastifyRequest): boolean
+  admit(operation: AnyOperation, request: FastifyRequest): Promise<void>
+}
+
 export function makeAdmission(
   { hashSecret, authenticate, findPerson, guard }: Authentication,
   { failures, limiter, countFailure }: Throttles,
-): (operation: AnyOperation, request: FastifyRequest) => Promise<void> {
+): Admission {
   const credentialReader = new CredentialReader(hashSecret)
 
   async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
@@ -113,7 +119,7 @@ export function makeAdmission(
     requireRole(operation, role ?? 'developer', 'user')
   }
 
-  return admit
+  return { admit, isTurnedAway: (request) => failures.isEmpty(throttleName(plainAddress(request))) }
 }
 
 /** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */

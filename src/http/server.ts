@@ -8,6 +8,7 @@ import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
+import { Turns } from '../lib/turns.ts'
 import { type AuthenticatedKey, type Authentication, makeAdmission, type Throttles } from './admission.ts'
 import { type ConsoleParts, serveConsoleActions } from './console.ts'
 import type { SignedIn } from './console-action.ts'
@@ -88,7 +89,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     limiter: parts.rateLimit && new RequestLimiter(parts.rateLimit),
     countFailure: () => metrics.failedAuthentication(),
   }
-  const admit = makeAdmission(parts.authentication, throttles)
+  const { admit, isTurnedAway } = makeAdmission(parts.authentication, throttles)
+  /** Those who guess wait for each other, not others for them. */
+  const turnedAway = new Turns(32, 1_024)
   const underWay = new RequestsUnderWay(limits.requestsUnderWay)
   /** Idempotency keys of requests that are being run by this process. */
   const runningKeys = new Set<string>()
@@ -164,6 +167,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   serveByPath(server, parts.operations, (operation) => ({
     config: { operation } as object,
     onRequest: async (request, reply) => {
+      if (isTurnedAway(request)) await turnedAway.turn()
       const isBegun = await underWay.begin(request.raw.socket, () => admit(operation, request))
       if (!isBegun) reply.hijack()
     },

@@ -3,6 +3,7 @@
 // once is begun a few at a time: between them connections are heard, so that a hang-up is known before work is done for nobody.
 import type { Socket } from 'node:net'
 import { Problem } from '../lib/problem.ts'
+import { Turns } from '../lib/turns.ts'
 
 const retryAfterSeconds = 1
 /** Of those who were told to wait and come again too early. More of them would take the time of what is under way. */
@@ -16,7 +17,7 @@ export class RequestsUnderWay {
   readonly #doubted = new WeakSet<Socket>()
   readonly #begun = new Turns(128)
   /** To refuse takes less time than to do; it must not wait behind what is done. */
-  readonly #refused = new Turns(256)
+  readonly #refused = new Turns(256, 2_048)
   /** Connections that were told to wait and have waited; each of them may bring many requests. */
   readonly #unheard: (() => void)[] = []
   /** By then the time that refusals have taken has been given to what is under way. */
@@ -91,35 +92,6 @@ export class RequestsUnderWay {
       this.#unheard.shift()?.()
       if (this.#unheard.length > 0) setImmediate(() => this.#hear())
     }
-  }
-}
-
-/** A few go on at once, those behind them when connections have been heard meanwhile. */
-class Turns {
-  readonly #waiting: (() => void)[] = []
-  readonly #perTurn: number
-  #inTurn = 0
-
-  constructor(perTurn: number) {
-    this.#perTurn = perTurn
-  }
-
-  /** Somebody waits. */
-  get isBusy(): boolean {
-    return this.#waiting.length > 0
-  }
-
-  turn(): Promise<void> | undefined {
-    if (this.#inTurn === 0) setImmediate(() => this.#next())
-    this.#inTurn++
-    return this.#inTurn <= this.#perTurn ? undefined : new Promise((resolve) => this.#waiting.push(resolve))
-  }
-
-  #next(): void {
-    const next = this.#waiting.splice(0, this.#perTurn)
-    this.#inTurn = next.length
-    if (next.length > 0) setImmediate(() => this.#next())
-    for (const goOn of next) goOn()
   }
 }
 
