@@ -12,6 +12,8 @@ import { type Books, compare, makeSend, makeWriters, openBooks, type Send } from
 
 const run = promisify(execFile)
 const diskMegabytes = 64
+/** The database grows with each, and to pad its log takes it twice. */
+const megabytesPerFilling = 4
 /** Until the first write is refused. */
 const patienceMs = 60_000
 const fullForMs = 1_500
@@ -30,7 +32,8 @@ export const diskFull: SystemDrill = {
     const programs = requirePrograms({ mount: 'mount', umount: 'mount' })
     const disk = join(folder, 'disk')
     mkdirSync(disk)
-    await run(programs.mount, ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', disk])
+    const megabytes = diskMegabytes + megabytesPerFilling * size
+    await run(programs.mount, ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', disk])
     try {
       return tell(await fillAgainAndAgain(disk, size))
     } finally {
