@@ -6,8 +6,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { ObjectFeed } from './pipes/feeds.ts'
-import { peakMegabytes } from './pipes/peak-memory.ts'
-import type { PeerEngine, PeerFigures } from './pipes/peer-tools.ts'
+import { type PeerEngine, printFigures } from './pipes/peer-tools.ts'
 
 export interface CopyTask {
   feed: ObjectFeed
@@ -22,14 +21,7 @@ const store = new S3Client({ endpoint, region, forcePathStyle: true, credentials
 const beganAtMs = performance.now()
 const { Contents = [] } = await store.send(new ListObjectsV2Command({ Bucket }))
 for (const { Key } of Contents) await insert((await store.send(new GetObjectCommand({ Bucket, Key }))).Body as Readable)
-const seconds = (performance.now() - beganAtMs) / 1_000
-const { user, system } = process.cpuUsage()
-const figures: PeerFigures = {
-  seconds,
-  cpuSeconds: (user + system) / 1_000_000,
-  peakMegabytes: peakMegabytes(process.pid),
-}
-console.log(JSON.stringify(figures))
+printFigures((performance.now() - beganAtMs) / 1_000)
 store.destroy()
 
 async function insert(body: Readable): Promise<void> {

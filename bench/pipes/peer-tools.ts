@@ -1,4 +1,4 @@
-// What the programs of the peer share: the client of ClickHouse's makers, and how they say what they took.
+// What the programs share that move rows beside Penstock: the client of ClickHouse's makers, and how they say what they took.
 import { join } from 'node:path'
 import { peakMegabytes } from './peak-memory.ts'
 
@@ -39,6 +39,11 @@ export async function runPeer(
     await client.insert({ table, values, format: 'JSONEachRow' })
   })
   await client.close()
+  printFigures(seconds)
+}
+
+/** For whoever started this process. */
+export function printFigures(seconds: number): void {
   const { userCPUTime, systemCPUTime } = process.resourceUsage()
   const figures: PeerFigures = {
     seconds,
