@@ -114,14 +114,15 @@ export function kafkaSelection(running: () => KafkaServer): void {
         await growTopic(server, topic, 4)
         await server.produce(topic, jsonRecords(40, 4))
         const { signal } = surroundings
-        const found: Set<number>[] = [new Set(), new Set()]
-        while (found[0]!.size + found[1]!.size < 40 && !signal.aborted) {
+        const found: number[][] = [[], []]
+        while (found.flat().length < 40 && !signal.aborted) {
           for (const [index, reader] of readers.entries()) {
-            for (const id of idsOf(await reader.read({ ...limits, waitMs: 100, signal }))) found[index]!.add(id)
+            found[index]!.push(...idsOf(await reader.read({ ...limits, waitMs: 100, signal })))
           }
         }
+        assert.deepEqual(sorted(found.flat()), numbers(0, 40))
         assert.deepEqual(
-          found.map(({ size }) => size),
+          found.map(({ length }) => length),
           [20, 20],
         )
       } finally {

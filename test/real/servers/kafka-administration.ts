@@ -1,11 +1,9 @@
 // What tests have done by a broker, over its listener that asks for nothing.
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Admin, Producer } from '@platformatic/kafka'
+import { waitForLeaders } from '../../sources/kafka-leaders.ts'
 import type { KafkaCompression, KafkaRecord } from '../../sources/kafka-server.ts'
 
 const clientId = 'test'
-const leaderTimeoutMs = 60_000
-const latest = -1n
 
 async function withAdmin<Result>(
   address: string,
@@ -24,21 +22,11 @@ export function isAnswering(address: string): Promise<boolean> {
   return withAdmin(address, 0, async (admin) => Array.isArray(await admin.listTopics()))
 }
 
-/** Resolves when every partition has its leader: until then, a part of what is produced is refused and would be sent again. */
+/** Resolves when it can be produced to. */
 export async function createTopic(address: string, name: string, partitions: number): Promise<void> {
-  const indexes = Array.from({ length: partitions }, (_, partitionIndex) => ({ partitionIndex, timestamp: latest }))
   await withAdmin(address, 0, async (admin) => {
     await admin.createTopics({ topics: [name], partitions, replicas: 1 })
-    const deadlineMs = Date.now() + leaderTimeoutMs
-    for (;;) {
-      try {
-        await admin.listOffsets({ topics: [{ name, partitions: indexes }] })
-        return
-      } catch (error) {
-        if (Date.now() > deadlineMs) throw error
-        await sleep(10)
-      }
-    }
+    await waitForLeaders(admin, name, partitions)
   })
 }
 
