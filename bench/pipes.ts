@@ -21,6 +21,7 @@ import { type CaseResult, type Growth, growthOf, growthText, promisedOf, table }
 import { makeServers } from './pipes/servers.ts'
 import { cleanEnvironment, killAll, residentMegabytes, run } from './processes.ts'
 import { commit, machine, type Promised, promises } from './report.ts'
+import { inTurn } from './turns.ts'
 
 const longestRunMs = 40 * 60_000
 const idleMs = 3_000
@@ -88,8 +89,7 @@ async function measureCase(one: Case): Promise<CaseResult> {
   }))
   for (let round = 0; round < rounds; round++) {
     await open.beginRound?.(round)
-    // Back and forth, so that nobody always has the same predecessor.
-    for (const { name: contender, measurements } of round % 2 === 0 ? series : series.toReversed()) {
+    for (const { name: contender, measurements } of inTurn(series, round)) {
       const measured = await open.measure(contender)
       measurements.push(measured)
       const perSecond = Math.round(rows / measured.seconds).toLocaleString('en')

@@ -26,11 +26,8 @@ export interface SqliteOptions {
   events: DatabaseEvents
 }
 
-/**
- * So many writes are sent at once, also while the writer is busy: it finds them at its door when it has finished a group, and
- * does not idle until this thread has time for it. Fewer wait for the end of the turn, or for the writer, and share a message.
- */
-const fullBatch = 12
+/** A single write is not worth a message while the writer has something to do. */
+const leastBatch = 2
 
 // Reads a page of the file: the database answers, not only the driver.
 const checkStatement = statement<Record<string, never>, { number: number }>(
@@ -79,8 +76,10 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     send({ writes: outbox })
     outbox = []
   }
+  // As many as the writer has are sent at once: it finds them at its door when it has finished its group, and works on one half
+  // while this thread answers the other. Fewer wait for more, for the end of the turn, or for the writer.
   const planFlush = (): void => {
-    if (outbox.length >= fullBatch) flush()
+    if (outbox.length >= Math.max(underWay, leastBatch)) flush()
     else if (underWay === 0 && !flushPlanned) {
       flushPlanned = true
       setImmediate(() => {
@@ -99,7 +98,9 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     if (!('settled' in message)) return
     underWay -= message.settled.length
     reader.endSnapshot()
-    planFlush()
+    // Before the answers are written, which takes this thread longer than the writer is to idle.
+    if (underWay === 0) flush()
+    else planFlush()
     events.onGroup?.(message.figures)
     for (const [id, outcome] of message.settled) {
       const pending = waiting.get(id)!
