@@ -92,7 +92,7 @@ async function measureCase(one: Case): Promise<CaseResult> {
     for (const { name: contender, measurements } of inTurn(series, round)) {
       const measured = await open.measure(contender)
       measurements.push(measured)
-      const perSecond = Math.round(rows / measured.seconds).toLocaleString('en')
+      const perSecond = Math.round((measured.rows ?? rows) / measured.seconds).toLocaleString('en')
       progress(`round ${round + 1}/${rounds} ${name} ${contender}: ${perSecond} rows/s ${figuresOf(measured)}`)
     }
     await open.endRound?.()
@@ -110,13 +110,14 @@ function figuresOf({ cpuSeconds = 0, peakMegabytes = 0 }: Measurement): string {
 }
 
 async function measureMemory(): Promise<Growth> {
-  const [source, engine] = [await servers.feed('kafka', memoryRows), await servers.engine('debian')]
+  const [source, engine] = [await servers.feed('kafka'), await servers.engine('debian')]
+  const feed = await source.feed(memoryRows)
   const penstock = await servers.penstock('memory')
   await new Promise((resolve) => setTimeout(resolve, idleMs))
   const idleMegabytes = residentMegabytes(penstock.pid)
   const samples: MemorySample[] = []
   let printedAt = 0
-  await measurePenstock({ engine, feed: source.feed, rows: memoryRows }, penstock, (sample) => {
+  await measurePenstock({ engine, feed, rows: memoryRows }, penstock, (sample) => {
     samples.push(sample)
     if (sample.seconds - printedAt < 5) return
     printedAt = sample.seconds
@@ -202,7 +203,7 @@ and a staging table, which is more work for that engine than a bare insert.
 
 From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
 socket one after the other. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
-with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); its time begins when it has its partitions. *A bare copy*
+with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it moves a million rows, and its time begins when it has its partitions. *A bare copy*
 (bench/pipes-copy.ts) reads file after file from the store and passes it on as it comes: more than the limit, which has the rows in
 memory already, and the least that anybody must do to whom they are not given.
 

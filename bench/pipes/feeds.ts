@@ -1,5 +1,5 @@
-// Where the orders lie before they are moved: a topic of Apache Kafka, and files in a bucket. Both are filled once, and read from
-// their beginning by every contender.
+// Where the orders lie before they are moved: a topic of Apache Kafka, and files in a bucket. Each is filled once, and read from its
+// beginning by every contender that moves so many rows.
 import { Producer } from '@platformatic/kafka'
 import { startKafka } from '../../test/real/servers/kafka.ts'
 import { startVersitygw } from '../../test/real/servers/versitygw.ts'
@@ -33,7 +33,8 @@ export type Feed = KafkaFeed | ObjectFeed | QueueFeed | KinesisFeed | PostgresFe
 export interface FeedServer {
   /** With its version. */
   name: string
-  feed: KafkaFeed | ObjectFeed
+  /** With the first so many orders. */
+  feed(rows: number): Promise<KafkaFeed | ObjectFeed>
   stop(): Promise<void>
 }
 
@@ -43,17 +44,24 @@ const rowsPerRecordBatch = 500
 const recordBatchesAtOnce = 16
 const fileBytes = 32 * 1_024 * 1_024
 
-export async function startKafkaFeed(rows: number): Promise<FeedServer> {
+export async function startKafkaFeed(): Promise<FeedServer> {
   const server = await startKafka()
   const { listeners, user, name } = server
-  const topic = 'orders'
-  try {
+  const feed = filledOnce(async (rows): Promise<KafkaFeed> => {
+    const topic = `orders-${rows}`
     await server.createTopic(topic, partitions)
     await produce(listeners.plain, topic, rows)
-    return { name, feed: { kind: 'kafka', broker: listeners.saslPlain, ...user, topic }, stop: () => server.stop() }
-  } catch (error) {
-    await server.stop()
-    throw error
+    return { kind: 'kafka', broker: listeners.saslPlain, ...user, topic }
+  })
+  return { name, feed, stop: () => server.stop() }
+}
+
+function filledOnce<Filled extends Feed>(fill: (rows: number) => Promise<Filled>): (rows: number) => Promise<Filled> {
+  const filled = new Map<number, Promise<Filled>>()
+  return (rows) => {
+    const feed = filled.get(rows) ?? fill(rows)
+    filled.set(rows, feed)
+    return feed
   }
 }
 
@@ -85,17 +93,15 @@ async function produce(broker: string, topic: string, rows: number): Promise<voi
   }
 }
 
-export async function startObjectFeed(rows: number): Promise<FeedServer> {
+export async function startObjectFeed(): Promise<FeedServer> {
   const server = await startVersitygw()
   const { endpoint, region, accessKey, name } = server
-  const bucket = 'shop'
-  try {
+  const feed = filledOnce(async (rows): Promise<ObjectFeed> => {
+    const bucket = `orders-${rows}`
     await putFiles(server, bucket, rows, fileBytes)
-    return { name, feed: { kind: 'objects', endpoint, region, bucket, ...accessKey }, stop: () => server.stop() }
-  } catch (error) {
-    await server.stop()
-    throw error
-  }
+    return { kind: 'objects', endpoint, region, bucket, ...accessKey }
+  })
+  return { name, feed, stop: () => server.stop() }
 }
 
 interface StoredFile {

@@ -14,6 +14,8 @@ import type { Penstock } from './penstock.ts'
 
 export interface Measurement {
   seconds: number
+  /** When it was not as many as the others have moved. */
+  rows?: number
   /** Of the process that moves the rows, with all its threads. Not of the limit, which is in the process of the benchmark. */
   cpuSeconds?: number
   peakMegabytes?: number
@@ -59,7 +61,7 @@ export async function measurePeer(
     await makeTable(engine, table)
     const { url, user } = engine
     const task: PeerTask = { feed, engine: { url, ...user }, table, rows, batchRows }
-    return runPeerProgram('pipes-peer.ts', task)
+    return { ...(await runPeerProgram('pipes-peer.ts', task)), rows }
   })
 }
 

@@ -26,7 +26,7 @@ function speedAgainst(result: CaseResult, name: string, other: string): number |
     result.series.find((series) => series.name === wanted)?.measurements
   const [one, against] = [of(name), of(other)]
   if (!one || !against || one.length === 0) return undefined
-  return median(one.map(({ seconds }, round) => against[round]!.seconds / seconds))
+  return median(one.map((measured, round) => rateOf(result, measured) / rateOf(result, against[round]!)))
 }
 
 /** The same against whichever limit is the slower one of the round. */
@@ -34,18 +34,24 @@ function speedOfLimit(result: CaseResult, name: string): number | undefined {
   const measurements = result.series.find((series) => series.name === name)?.measurements ?? []
   const limits = result.series.filter((series) => result.limits.includes(series.name))
   if (measurements.length === 0) return undefined
-  return median(
-    measurements.map(
-      ({ seconds }, round) => Math.max(...limits.map((limit) => limit.measurements[round]!.seconds)) / seconds,
-    ),
-  )
+  const limitOf = (round: number): number =>
+    Math.min(...limits.map(({ measurements: ofLimit }) => rateOf(result, ofLimit[round]!)))
+  return median(measurements.map((measured, round) => rateOf(result, measured) / limitOf(round)))
 }
 
 /** The fastest of the peers, by its median. */
-function bestPeer({ series }: CaseResult): string | undefined {
-  const seconds = ({ measurements }: Series): number => median(measurements.map((measured) => measured.seconds))
-  const peers = series.filter(({ name }) => name.startsWith('peer'))
-  return peers.toSorted((one, other) => seconds(one) - seconds(other))[0]?.name
+function bestPeer(result: CaseResult): string | undefined {
+  const peers = result.series.filter(({ name }) => name.startsWith('peer'))
+  return peers.toSorted((one, other) => medianRate(result, other) - medianRate(result, one))[0]?.name
+}
+
+/** Rows a second. */
+function rateOf({ rows }: CaseResult, measured: Measurement): number {
+  return (measured.rows ?? rows) / measured.seconds
+}
+
+function medianRate(result: CaseResult, { measurements }: Series): number {
+  return median(measurements.map((measured) => rateOf(result, measured)))
 }
 
 export function promisedOf(result: CaseResult): Promised[] {
@@ -77,17 +83,18 @@ export function table(results: CaseResult[]): string {
     '|---|---|---:|---:|---:|---:|---:|',
   ]
   for (const result of results) {
-    for (const [index, { name, title, measurements }] of result.series.entries()) {
-      const seconds = median(measurements.map((measured) => measured.seconds))
-      const cpus = measurements.flatMap((measured) => measured.cpuSeconds ?? [])
+    for (const [index, series] of result.series.entries()) {
+      const { name, title, measurements } = series
+      const perSecond = medianRate(result, series)
+      const cpus = measurements.flatMap(({ cpuSeconds, rows = result.rows }) => (cpuSeconds ? cpuSeconds / rows : []))
       const peaks = measurements.flatMap((measured) => measured.peakMegabytes ?? [])
       const cells = [
         index === 0 ? result.title : '',
         title,
-        Math.round(result.rows / seconds).toLocaleString('en'),
-        result.bytes === undefined ? '' : (result.bytes / seconds / 1_000_000).toFixed(0),
+        Math.round(perSecond).toLocaleString('en'),
+        result.bytes === undefined ? '' : ((perSecond * result.bytes) / result.rows / 1_000_000).toFixed(0),
         shortly(speedOfLimit(result, name)),
-        cpus.length > 0 ? (median(cpus) / (result.rows / 1_000_000)).toFixed(2) : '',
+        cpus.length > 0 ? (median(cpus) * 1_000_000).toFixed(2) : '',
         peaks.length > 0 ? Math.max(...peaks).toFixed(0) : '',
       ]
       lines.push(`| ${cells.join(' | ')} |`)

@@ -13,7 +13,7 @@ export type FeedName = 'kafka' | 'objects'
 
 export interface Servers {
   engine(name: EngineName): Promise<EngineServer>
-  feed(name: FeedName, rows: number): Promise<FeedServer>
+  feed(name: FeedName): Promise<FeedServer>
   kinesis(rows: number): Promise<KinesisFeedServer>
   queue(rows: number): Promise<QueueFeedServer>
   postgres(): Promise<PostgresFeedServer>
@@ -44,10 +44,7 @@ export function makeServers({ folder, flags, starting }: ServersOptions): Server
   }
   return {
     engine: (name) => once(`engine ${name}`, name === 'debian' ? startClickHouse : startModernEngine),
-    feed: (name, rows) =>
-      once(`${name} with ${rows.toLocaleString('en')} rows`, () =>
-        name === 'kafka' ? startKafkaFeed(rows) : startObjectFeed(rows),
-      ),
+    feed: (name) => once(name, name === 'kafka' ? startKafkaFeed : startObjectFeed),
     kinesis: (rows) => once(`Kinesis with ${rows.toLocaleString('en')} rows`, () => startKinesisFeed(folder, rows)),
     queue: (rows) => once(`a queue of ${rows.toLocaleString('en')} rows`, () => startQueueFeed(rows)),
     postgres: () => once('PostgreSQL', () => startPostgresFeed(folder)),
