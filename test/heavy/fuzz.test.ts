@@ -5,32 +5,26 @@ import { after, before, describe, it } from 'node:test'
 import type { Dialect } from '../../src/database/sql.ts'
 import { operations } from '../../src/operations.ts'
 import { drillSeed, drillSize } from '../drill.ts'
-import { type FuzzFigures, fuzz, randomNumbers } from '../fuzz.ts'
+import { fuzz, randomNumbers } from '../fuzz.ts'
 import { basic, openTestApp, type TestApp } from '../harness.ts'
 import { freshAddress, makeIds, pathOf } from '../world.ts'
 
 const size = drillSize(100_000)
 const requests: Record<Dialect, number> = { sqlite: 0.7 * size, postgres: 0.3 * size }
-/** Lists grow with what is made: to look through ever more of them would be most of the work. */
-const requestsPerInstallation = 10_000
 const damagedRequests = 0.2 * size
 const connectionsAtOnce = 16
 const seed = drillSeed()
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`S2 made-up requests on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
+    let app: TestApp
+    before(async () => {
+      app = await openTestApp(dialect, { logLevel: 'silent' })
+    })
+    after(() => app?.close())
+
     it(`S2 answers ${requests[dialect]} of them as it must`, { timeout: 6 * size + 60_000 }, async () => {
-      let figures: FuzzFigures | undefined
-      for (let done = 0; done < requests[dialect]; done += requestsPerInstallation) {
-        const app = await openTestApp(dialect, { logLevel: 'silent' })
-        try {
-          const count = Math.min(requestsPerInstallation, requests[dialect] - done)
-          figures = await fuzz(app, count, seed + done, figures)
-        } finally {
-          await app.close()
-        }
-      }
-      const { byOperation, byStatus, slowestMs, hiccups } = figures!
+      const { byOperation, byStatus, slowestMs, hiccups } = await fuzz(app, requests[dialect], seed)
       console.log(
         `S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms, ${hiccups} slow only once`,
       )
