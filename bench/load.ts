@@ -1,7 +1,6 @@
 // One measurement: wrk sends requests of one kind for some seconds, and what they did is checked against the store.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuSeconds, type Running, residentMegabytes, run } from './processes.ts'
 import { readState, type Store, type StoreState } from './stores.ts'
 
@@ -75,22 +74,6 @@ export const operations: Record<string, Operation> = {
 
 let lastRun = 0
 
-const restMs = 500
-const longestWaitMs = 10_000
-
-/**
- * Until it has done nothing for a while, twice: changes are sealed in the background, up to a second later. What that takes is
- * counted as its own, and is not in the way of who is measured next.
- */
-async function untilRests(pid: number): Promise<void> {
-  const deadlineMs = performance.now() + longestWaitMs
-  for (let rests = 0; rests < 2 && performance.now() < deadlineMs; ) {
-    const before = cpuSeconds(pid)
-    await sleep(restMs)
-    rests = cpuSeconds(pid) - before < 0.02 ? rests + 1 : 0
-  }
-}
-
 export async function measure(
   contender: Contender,
   operation: Operation,
@@ -111,7 +94,6 @@ export async function measure(
     ],
     { timeoutMs: (seconds + 30) * 1_000 },
   )
-  if (operation.method !== 'GET') await untilRests(pid)
   const cpu = cpuSeconds(pid) - cpuBefore
   const figures = JSON.parse(printed.trim().split('\n').at(-1)!)
   const after = await stateOf(contender)
