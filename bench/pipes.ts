@@ -203,9 +203,9 @@ and a staging table, which is more work for that engine than a bare insert.
 
 From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
 socket one after the other. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
-with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it moves a million rows, and its time begins when it has its partitions. *A bare copy*
-(bench/pipes-copy.ts) reads file after file from the store and passes it on as it comes: more than the limit, which has the rows in
-memory already, and the least that anybody must do to whom they are not given.
+with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it moves a million rows, and its time begins when it has its
+partitions. *A bare copy* (bench/pipes-copy.ts) reads file after file from the store and passes it on as it comes: more than the
+limit, which has the rows in memory already, and the least that anybody must do to whom they are not given.
 
 From Kinesis, and from files that a queue tells of, there are two limits, and the slower one counts: that of the engine, and how fast
 *a bare client* gets everything from the source and throws it away. Kinesis is kinesalite, a program in JavaScript in a process of its
