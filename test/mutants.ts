@@ -925,7 +925,7 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     file: 'src/http/drain.ts',
     find: 'Server.prototype.close.call(http)',
     replace: 'http.close()\n    void Server',
-    tests: ['test/heavy/timed/processes.test.ts'],
+    tests: ['test/heavy/timed/shutdown.test.ts'],
   },
   {
     name: 'key-id-locked-by-guesses',
@@ -933,14 +933,14 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     find: 'if (failures.isEmpty(neighbourhood)) throw tooManyFailures()\n    state.key = key',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a program.
     replace: 'if (failures.isEmpty(`key ${key.keyId}`)) throw tooManyFailures()\n    state.key = key',
-    tests: ['test/heavy/timed/processes-under-load.test.ts'],
+    tests: ['test/heavy/timed/storms.test.ts'],
   },
   {
     name: 'series-for-each-request',
     file: 'src/lib/metrics.ts',
     find: 'const key = seriesKey(labels)\n    const series',
     replace: 'const key = seriesKey({ ...labels, at: performance.now() })\n    const series',
-    tests: ['test/heavy/timed/processes-under-load.test.ts'],
+    tests: ['test/heavy/timed/soak.test.ts'],
   },
   {
     name: 'polled-from-what-was-given',

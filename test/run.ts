@@ -9,6 +9,7 @@ import { availableParallelism, constants } from 'node:os'
 import { join } from 'node:path'
 import { makeExampleDatabase } from './example-database.ts'
 import { startPostgres } from './postgres-server.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
 
 const root = join(import.meta.dirname, '..')
 const separator = process.argv.indexOf('--')
@@ -54,12 +55,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
+const temporary = await makeTemporaryFolder()
+process.env.TMPDIR = temporary.path
 const postgres = await startPostgres()
 try {
   await makeExampleDatabase(postgres.url)
   if (!interruptedBy) process.exitCode = await runTests()
 } finally {
   await postgres.stop()
+  await temporary.remove()
 }
 if (interruptedBy) process.exitCode = 128 + constants.signals[interruptedBy]
 
@@ -71,7 +75,7 @@ async function runTests(): Promise<number> {
       // The runner's own default leaves a core idle, and tests wait for the disk more than they compute.
       `--test-concurrency=${availableParallelism() + 1}`,
       // For what hangs: the longest tests take a minute and more on a machine that has much else to do.
-      '--test-timeout=240000',
+      '--test-timeout=600000',
       `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
       ...flags,
       ...files,

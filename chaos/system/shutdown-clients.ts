@@ -16,6 +16,12 @@ const slowBodyMs = 300
 const longestStallMs = 300
 const beatMs = 20
 const stallIsOverMs = 1_000
+/**
+ * Penstock gives up on a database that takes five seconds and more (src/database/postgres.ts), and for another second does not ask
+ * again. What it says then has nothing to do with the stop: a request that a stop had cut off would be answered at once.
+ */
+const databaseTookMs = 4_900
+const databaseIsAwayMs = 1_000
 
 interface Ledger {
   memberId: string
@@ -34,15 +40,21 @@ export interface ShutdownBooks {
   stalledAtMs: number
   /** On connections that were at rest for too long, because this process was. */
   hungUpAtRest: number
+  /** When a request was last given up on, because the database did not answer. */
+  gaveUpAtMs: number
+  /** The database kept them waiting for too long. */
+  timedOutInDatabase: number
   /** Sentences about requests that were not answered as they should have been. */
   dropped: string[]
 }
 
+const never = Number.NEGATIVE_INFINITY
+
 export function openShutdownBooks(organization: DrillOrganization): ShutdownBooks {
   const [, ...members] = organization.memberIds
   const ledgers = members.map((memberId) => ({ memberId, role: 'developer', changes: 0 }))
-  const counts = { answers: 0, refusedConnections: 0, resetBeforeTaken: 0, hungUpAtRest: 0 }
-  return { organization, ledgers, ...counts, stalledAtMs: Number.NEGATIVE_INFINITY, dropped: [] }
+  const counts = { answers: 0, refusedConnections: 0, resetBeforeTaken: 0, hungUpAtRest: 0, timedOutInDatabase: 0 }
+  return { organization, ledgers, ...counts, stalledAtMs: never, gaveUpAtMs: never, dropped: [] }
 }
 
 type Send = (method: string, path: string, body?: object) => Promise<Answer>
@@ -68,8 +80,9 @@ export async function sendThroughShutdowns(
   const change = (ledger: Ledger, send: Send, restMs: number) =>
     until(async () => {
       const role = ledger.role === 'admin' ? 'developer' : 'admin'
+      const begunAtMs = performance.now()
       const answer = await send('PATCH', `${path}/members/${ledger.memberId}`, { role })
-      if (note(books, 'PATCH', answer)) {
+      if (note(books, 'PATCH', answer, begunAtMs)) {
         ledger.role = role
         ledger.changes++
       } else if (answer.status === 0) await sleep(20)
@@ -82,7 +95,8 @@ export async function sendThroughShutdowns(
   const readMembers = Array.from({ length: readers }, () => {
     const send = sendWith(true)
     return until(async () => {
-      if (!note(books, 'GET', await send('GET', `${path}/members`))) await sleep(20)
+      const begunAtMs = performance.now()
+      if (!note(books, 'GET', await send('GET', `${path}/members`), begunAtMs)) await sleep(20)
     })
   })
   let beatAtMs = performance.now()
@@ -97,11 +111,15 @@ export async function sendThroughShutdowns(
 }
 
 /** Whether it was done. */
-function note(books: ShutdownBooks, what: string, { status, code, wasTaken, hasContinued = true }: Answer): boolean {
+function note(books: ShutdownBooks, what: string, answer: Answer, begunAtMs: number): boolean {
+  const { status, code, wasTaken, hasContinued = true } = answer
+  const nowMs = performance.now()
+  if (status === 503 && nowMs - begunAtMs > databaseTookMs) books.gaveUpAtMs = nowMs
   if (status === 200) books.answers++
   else if (code === 'ECONNREFUSED') books.refusedConnections++
   else if (wasTaken === false) books.resetBeforeTaken++
-  else if (status === 0 && !hasContinued && performance.now() - books.stalledAtMs < stallIsOverMs) books.hungUpAtRest++
+  else if (status === 0 && !hasContinued && nowMs - books.stalledAtMs < stallIsOverMs) books.hungUpAtRest++
+  else if (status === 503 && nowMs - books.gaveUpAtMs < databaseIsAwayMs) books.timedOutInDatabase++
   else books.dropped.push(`${what}: ${status === 0 ? 'no answer' : status} ${code}`)
   return status === 200
 }

@@ -79,6 +79,7 @@ async function stopUnderLoad(
     refusedConnections: books.refusedConnections,
     resetBeforeTaken: books.resetBeforeTaken,
     hungUpAtRest: books.hungUpAtRest,
+    timedOutInDatabase: books.timedOutInDatabase,
     dropped: books.dropped.length,
     lost: lost.length,
     longestStopMs: Math.round(Math.max(...stopMs)),

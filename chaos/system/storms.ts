@@ -13,6 +13,8 @@ import type { SlowOptions, SlowResult } from './storms-slow.ts'
 const longestMs = 50
 /** A machine that is busy with other things is slow without any storm: then it may take this much longer than before. */
 const timesSlower = 5
+/** Something else on the machine spoils one round. A storm that reaches honest clients does so in each. */
+const mostRounds = 3
 const honestClients = 8
 const honestRestMs = 10
 /** Guesses and slow clients of one drill last this long. */
@@ -103,32 +105,40 @@ async function runStorm(storm: Storm, { size, folder, mutant }: StormOptions): P
   try {
     // Once for the code to be loaded and compiled.
     await beHonest(api, organization!, sleep(1_000))
-    const calm = await beHonest(api, organization!, sleep(3_000))
-    let did: Record<string, number> = {}
-    const under = await beHonest(
-      api,
-      organization!,
-      storm(api, organization!, size).then((figures) => {
-        did = figures
-      }),
-    )
-    const enoughMs = Math.max(longestMs, timesSlower * calm.p99Ms)
-    const refusals = [...under.refused]
-    const isKept = refusals.length === 0 && under.p99Ms < enoughMs && under.answers > 0 && (did.letIn ?? 0) === 0
-    return {
-      isKept,
-      figures: {
-        ...did,
-        honestAnswers: under.answers,
-        refused: refusals.length,
-        p99Ms: Math.round(under.p99Ms),
-        calmP99Ms: Math.round(calm.p99Ms),
-      },
-      ...(isKept ? {} : { toLookAt: `p99 ${under.p99Ms.toFixed(1)} ms; ${refusals.slice(0, 5).join('; ')}` }),
+    for (let round = 1; ; round++) {
+      const result = await weather(storm, api, organization!, size)
+      const isSlow = result.p99Ms >= Math.max(longestMs, timesSlower * result.calmP99Ms)
+      const isFair = result.refused.length === 0 && result.answers > 0 && (result.did.letIn ?? 0) === 0
+      if (isFair && isSlow && round < mostRounds) continue
+      const isKept = isFair && !isSlow
+      return {
+        isKept,
+        figures: {
+          ...result.did,
+          honestAnswers: result.answers,
+          refused: result.refused.length,
+          p99Ms: Math.round(result.p99Ms),
+          calmP99Ms: Math.round(result.calmP99Ms),
+          rounds: round,
+        },
+        ...(isKept ? {} : { toLookAt: `p99 ${result.p99Ms.toFixed(1)} ms; ${result.refused.slice(0, 5).join('; ')}` }),
+      }
     }
   } finally {
     await api.kill()
   }
+}
+
+interface Weathered extends Honest {
+  did: Record<string, number>
+  calmP99Ms: number
+}
+
+async function weather(storm: Storm, api: Api, organization: DrillOrganization, size: number): Promise<Weathered> {
+  const calm = await beHonest(api, organization, sleep(3_000))
+  const storming = storm(api, organization, size)
+  const under = await beHonest(api, organization, storming)
+  return { ...under, did: await storming, calmP99Ms: calm.p99Ms }
 }
 
 interface Honest {

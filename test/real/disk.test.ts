@@ -2,4 +2,4 @@
 import { diskFailures } from '../../chaos/system/disk-failures.ts'
 import { testDrill } from '../drill.ts'
 
-testDrill(diskFailures, { timeout: 1_800_000 })
+testDrill(diskFailures)

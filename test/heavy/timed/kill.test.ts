@@ -3,4 +3,4 @@
 import { killDrill } from '../../../chaos/system/kills.ts'
 import { testDrill } from '../../drill.ts'
 
-testDrill(killDrill, { timeout: 240_000 })
+testDrill(killDrill)

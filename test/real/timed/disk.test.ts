@@ -3,4 +3,4 @@ import { diskFull } from '../../../chaos/system/disk-full.ts'
 import { diskSlow } from '../../../chaos/system/disk-slow.ts'
 import { testDrill } from '../../drill.ts'
 
-for (const drill of [diskFull, diskSlow]) testDrill(drill, { timeout: 300_000 })
+for (const drill of [diskFull, diskSlow]) testDrill(drill)

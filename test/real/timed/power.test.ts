@@ -6,7 +6,6 @@ import { testDrill } from '../../drill.ts'
 
 for (const drill of [powerOfSqlite, powerOfSqliteControl, powerOfPostgres, powerOfPostgresControl]) {
   testDrill(drill, {
-    timeout: 600_000,
     check: ({ writes = 0 }) =>
       assert.ok(writes >= drill.ci * 16, `only ${writes} writes: the cuts met an idle process`),
   })
