@@ -6,7 +6,7 @@ import type { SystemDrill } from './drill.ts'
 import { killDrill } from './kills.ts'
 import { linearDrill } from './linear.ts'
 import { nginxDrill } from './nginx.ts'
-import { overloadDrill } from './overload.ts'
+import { overloadOfPostgres, overloadOfSqlite } from './overload.ts'
 import { powerOfPostgres, powerOfPostgresControl } from './power-postgres.ts'
 import { powerOfSqlite, powerOfSqliteControl } from './power-sqlite.ts'
 import { restartsDrill } from './restarts.ts'
@@ -29,7 +29,8 @@ export const systemDrills: SystemDrill[] = [
   linearDrill,
   lastAdminDrill,
   shutdownDrill,
-  overloadDrill,
+  overloadOfSqlite,
+  overloadOfPostgres,
   soakDrill,
   fuzzDrill,
   guessStormDrill,
