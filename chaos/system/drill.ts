@@ -11,6 +11,21 @@ export interface SystemDrill {
   run(options: { seed: number; size: number; folder: string }): Promise<SystemResult>
 }
 
+const mostRounds = 3
+
+/**
+ * For promises of time. Something else on the machine spoils one round; what Penstock does wrong spoils each. A round that was
+ * kept, or broke more than such a promise, is the last.
+ */
+export async function inRounds<Round extends { isOnlySlow: boolean }>(
+  run: () => Promise<Round>,
+): Promise<Round & { rounds: number }> {
+  for (let rounds = 1; ; rounds++) {
+    const round = await run()
+    if (!round.isOnlySlow || rounds === mostRounds) return { ...round, rounds }
+  }
+}
+
 export interface SystemResult {
   isKept: boolean
   figures: Record<string, number>

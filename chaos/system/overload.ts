@@ -3,7 +3,7 @@
 // five seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../test/postgres-server.ts'
-import type { SystemDrill, SystemResult } from './drill.ts'
+import { inRounds, type SystemDrill, type SystemResult } from './drill.ts'
 import { type Api, callApi, startApi } from './drill-api.ts'
 import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
 import { mixedRequests, mostMemoryDuring, residentMegabytes, sendLoad } from './overload-load.ts'
@@ -51,15 +51,32 @@ async function overload({ size, folder }: OverloadOptions, databaseUrl?: string)
   const installation = { folder, databaseUrl }
   const roles = ['admin' as const, ...Array<'developer'>(20).fill('developer')]
   const [organization] = await setUpOrganizations(installation, { count: 1, roles })
-  const api = await startApi(installation)
-  try {
-    return await overloadApi(api, organization!, size)
-  } finally {
-    await api.kill()
+  const { complaints, tooSlow, figures, printed, rounds } = await inRounds(async () => {
+    const api = await startApi(installation)
+    try {
+      return await overloadApi(api, organization!, size)
+    } finally {
+      await api.kill()
+    }
+  })
+  const toLookAt = [...complaints, ...tooSlow]
+  return {
+    isKept: toLookAt.length === 0,
+    figures: { ...figures, rounds },
+    ...(toLookAt.length === 0 ? {} : { toLookAt: `${toLookAt.join('; ')}; ${printed.slice(-500)}` }),
   }
 }
 
-async function overloadApi(api: Api, organization: DrillOrganization, seconds: number): Promise<SystemResult> {
+interface Overloaded {
+  complaints: string[]
+  /** What a machine that is busy with other things may have done. */
+  tooSlow: string[]
+  isOnlySlow: boolean
+  figures: Record<string, number>
+  printed: string
+}
+
+async function overloadApi(api: Api, organization: DrillOrganization, seconds: number): Promise<Overloaded> {
   const requests = mixedRequests(organization)
   const { port, pid } = api
   const before = await sendLoad({ port, requests, connections: capacityConnections, seconds: capacitySeconds })
@@ -77,13 +94,18 @@ async function overloadApi(api: Api, organization: DrillOrganization, seconds: n
   const complaints = [
     ...strange.map(([status, number]) => `${number} answers with ${status}`),
     ...(result.broken > 0 ? [`${result.broken} connections were broken`] : []),
-    ...(result.silent > 0 ? [`${result.silent} connections had no answer for half of the time`] : []),
     ...(megabytes > mostMegabytes ? [`${megabytes} MB`] : []),
-    ...(recoveryMs > longestRecoveryMs ? [`well again after ${recoveryMs} ms`] : []),
     ...(before.statuses['200'] === undefined ? ['nothing was answered before the load'] : []),
   ]
+  const tooSlow = [
+    ...(result.silent > 0 ? [`${result.silent} connections had no answer for half of the time`] : []),
+    ...(recoveryMs > longestRecoveryMs ? [`well again after ${recoveryMs} ms`] : []),
+  ]
   return {
-    isKept: complaints.length === 0,
+    complaints,
+    tooSlow,
+    isOnlySlow: complaints.length === 0 && tooSlow.length > 0,
+    printed: api.printed(),
     figures: {
       seconds,
       capacityPerSecond: capacity,
@@ -99,7 +121,6 @@ async function overloadApi(api: Api, organization: DrillOrganization, seconds: n
       mostMegabytes: megabytes,
       recoveryMs,
     },
-    ...(complaints.length === 0 ? {} : { toLookAt: `${complaints.join('; ')}; ${api.printed().slice(-500)}` }),
   }
 }
 

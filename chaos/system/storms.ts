@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { SystemDrill, SystemResult } from './drill.ts'
+import { inRounds, type SystemDrill, type SystemResult } from './drill.ts'
 import { type Api, callApi, startApi } from './drill-api.ts'
 import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'
 import { requestText, sendLoad } from './overload-load.ts'
@@ -13,8 +13,6 @@ import type { SlowOptions, SlowResult } from './storms-slow.ts'
 const longestMs = 50
 /** A machine that is busy with other things is slow without any storm: then it may take this much longer than before. */
 const timesSlower = 5
-/** Something else on the machine spoils one round. A storm that reaches honest clients does so in each. */
-const mostRounds = 3
 const honestClients = 8
 const honestRestMs = 10
 /** Guesses and slow clients of one drill last this long. */
@@ -105,24 +103,20 @@ async function runStorm(storm: Storm, { size, folder, mutant }: StormOptions): P
   try {
     // Once for the code to be loaded and compiled.
     await beHonest(api, organization!, sleep(1_000))
-    for (let round = 1; ; round++) {
-      const result = await weather(storm, api, organization!, size)
-      const isSlow = result.p99Ms >= Math.max(longestMs, timesSlower * result.calmP99Ms)
-      const isFair = result.refused.length === 0 && result.answers > 0 && (result.did.letIn ?? 0) === 0
-      if (isFair && isSlow && round < mostRounds) continue
-      const isKept = isFair && !isSlow
-      return {
-        isKept,
-        figures: {
-          ...result.did,
-          honestAnswers: result.answers,
-          refused: result.refused.length,
-          p99Ms: Math.round(result.p99Ms),
-          calmP99Ms: Math.round(result.calmP99Ms),
-          rounds: round,
-        },
-        ...(isKept ? {} : { toLookAt: `p99 ${result.p99Ms.toFixed(1)} ms; ${result.refused.slice(0, 5).join('; ')}` }),
-      }
+    const under = await inRounds(() => weather(storm, api, organization!, size))
+    const { did, answers, refused, p99Ms, calmP99Ms, isFair, isOnlySlow, rounds } = under
+    const isKept = isFair && !isOnlySlow
+    return {
+      isKept,
+      figures: {
+        ...did,
+        honestAnswers: answers,
+        refused: refused.length,
+        p99Ms: Math.round(p99Ms),
+        calmP99Ms: Math.round(calmP99Ms),
+        rounds,
+      },
+      ...(isKept ? {} : { toLookAt: `p99 ${p99Ms.toFixed(1)} ms; ${refused.slice(0, 5).join('; ')}` }),
     }
   } finally {
     await api.kill()
@@ -132,13 +126,18 @@ async function runStorm(storm: Storm, { size, folder, mutant }: StormOptions): P
 interface Weathered extends Honest {
   did: Record<string, number>
   calmP99Ms: number
+  isFair: boolean
+  isOnlySlow: boolean
 }
 
 async function weather(storm: Storm, api: Api, organization: DrillOrganization, size: number): Promise<Weathered> {
-  const calm = await beHonest(api, organization, sleep(3_000))
+  const { p99Ms: calmP99Ms } = await beHonest(api, organization, sleep(3_000))
   const storming = storm(api, organization, size)
   const under = await beHonest(api, organization, storming)
-  return { ...under, did: await storming, calmP99Ms: calm.p99Ms }
+  const did = await storming
+  const isFair = under.refused.length === 0 && under.answers > 0 && (did.letIn ?? 0) === 0
+  const isSlow = under.p99Ms >= Math.max(longestMs, timesSlower * calmP99Ms)
+  return { ...under, did, calmP99Ms, isFair, isOnlySlow: isFair && isSlow }
 }
 
 interface Honest {
