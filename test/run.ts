@@ -57,24 +57,27 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 const temporary = await makeTemporaryFolder()
 process.env.TMPDIR = temporary.path
-const postgres = await startPostgres()
 try {
-  await makeExampleDatabase(postgres.url)
-  if (!interruptedBy) process.exitCode = await runTests()
+  const postgres = await startPostgres()
+  try {
+    await makeExampleDatabase(postgres.url)
+    if (!interruptedBy) process.exitCode = await runTests(postgres.url)
+  } finally {
+    await postgres.stop()
+  }
 } finally {
-  await postgres.stop()
   await temporary.remove()
 }
 if (interruptedBy) process.exitCode = 128 + constants.signals[interruptedBy]
 
-async function runTests(): Promise<number> {
+async function runTests(postgresUrl: string): Promise<number> {
   const child = spawn(
     process.execPath,
     [
       '--test',
-      // The runner's own default leaves a core idle, and tests wait for the disk more than they compute.
+      // The runner's own default leaves a core idle, and one more than there are cores is busy while others wait.
       `--test-concurrency=${availableParallelism() + 1}`,
-      // For what hangs: the longest tests take a minute and more on a machine that has much else to do.
+      // For what hangs: the longest tests take minutes on a machine that has much else to do.
       '--test-timeout=600000',
       `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
       ...flags,
@@ -83,7 +86,7 @@ async function runTests(): Promise<number> {
     {
       cwd: root,
       stdio: 'inherit',
-      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PENSTOCK_TEST_POSTGRES: postgres.url },
+      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PENSTOCK_TEST_POSTGRES: postgresUrl },
     },
   )
   forward = (signal) => child.kill(signal)
