@@ -19,8 +19,9 @@ import {
   tooLong,
   virtualValuesOf,
 } from './object-format.ts'
+import { openInput } from './object-input.ts'
 import { rowsOfPiece } from './object-rows.ts'
-import { explained, type ObjectPlan, openChunks } from './object-stream.ts'
+import { explained, type ObjectPlan } from './object-stream.ts'
 import { makePieceMemory, type PieceMemory } from './piece-memory.ts'
 import { makeRest, type Rest } from './rest.ts'
 import { findEnds } from './row-ends.ts'
@@ -92,7 +93,10 @@ async function openObject(
   const found = (method: CompressionMethod): void => {
     if (method === 'none') sizeBytes = object.sizeBytes
   }
-  const feed = makeFeed(openChunks(plan, object, { signal, frees: true, found }), { memory, pieceBytes: expectedBytes })
+  const input = await openInput(plan, object, { signal, found }).catch((error: unknown) => {
+    throw explained(error, object)
+  })
+  const feed = makeFeed(input, { memory, pieceBytes: expectedBytes })
   try {
     const format = await formatOf(plan, object, feed)
     return { feed, format, sizeBytes }

@@ -27,9 +27,19 @@ export interface TakenPiece {
 const leastBytes = 256 * 1024
 const nothing = Buffer.alloc(0)
 
+/** Where the bytes of a feed come from. */
+export interface FeedInput {
+  /**
+   * Puts bytes that come next into the room that it asks for, and gives their number; undefined when nothing comes any more. Need
+   * not be as many as wanted.
+   */
+  read(wantedBytes: number, room: (sizeBytes: number) => Uint8Array): Promise<number | undefined>
+  close(): Promise<void>
+}
+
 /** `pieceBytes`: about as much as will be asked for at once. To begin with so much is cheaper than to grow. */
 export function makeFeed(
-  chunks: AsyncGenerator<Uint8Array, void>,
+  input: FeedInput,
   { memory, pieceBytes = 0 }: { memory: PieceMemory; pieceBytes?: number },
 ): ObjectFeed {
   let buffer: Buffer = nothing
@@ -44,16 +54,15 @@ export function makeFeed(
     buffer = larger
   }
 
-  const next = async (): Promise<Uint8Array | undefined> => {
-    const { value, done } = await chunks.next()
-    if (done) isEnded = true
-    return done ? undefined : value
+  const room = (sizeBytes: number): Uint8Array => {
+    reserve(filledBytes + sizeBytes)
+    return buffer.subarray(filledBytes, filledBytes + sizeBytes)
   }
 
-  const append = (chunk: Uint8Array): void => {
-    reserve(filledBytes + chunk.length)
-    buffer.set(chunk, filledBytes)
-    filledBytes += chunk.length
+  const more = async (wantedBytes: number): Promise<void> => {
+    const readBytes = await input.read(wantedBytes, room)
+    if (readBytes === undefined) isEnded = true
+    else filledBytes += readBytes
   }
 
   const take = (sizeBytes: number): TakenPiece => {
@@ -80,24 +89,18 @@ export function makeFeed(
       return isEnded
     },
     async fill(sizeBytes) {
-      while (filledBytes < sizeBytes && !isEnded) {
-        const chunk = await next()
-        if (chunk) append(chunk)
-      }
+      while (filledBytes < sizeBytes && !isEnded) await more(sizeBytes - filledBytes)
     },
     async skipTo(position) {
       while (position - begin > filledBytes) {
         begin += filledBytes
         filledBytes = 0
-        const chunk = await next()
-        if (!chunk) return
-        append(chunk)
+        await more(Math.min(position - begin, leastBytes))
+        if (isEnded) return
       }
       if (position > begin) take(position - begin).release()
     },
-    async close() {
-      await chunks.return()
-    },
+    close: () => input.close(),
   }
 }
 

@@ -2,7 +2,6 @@
 import { Readable } from 'node:stream'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import { decompressedStream } from '../../sources/formats/compressed-stream.ts'
-import type { CompressionMethod } from '../../sources/formats/compression.ts'
 import { excerptOf, Undecodable } from '../../sources/formats/decode.ts'
 import { ProbeFailure } from '../../sources/source.ts'
 import type { FilledColumn } from './field-plan.ts'
@@ -13,24 +12,11 @@ export interface ObjectPlan {
   filled: readonly FilledColumn[]
 }
 
-/** With `frees`, a chunk is gone when the next is asked for. How it is compressed is told before the first chunk comes. */
-export async function* openChunks(
-  { source }: ObjectPlan,
-  object: ObjectToEncode,
-  {
-    signal,
-    frees = false,
-    found,
-  }: { signal: AbortSignal; frees?: boolean; found?: (method: CompressionMethod) => void },
-): AsyncGenerator<Uint8Array, void> {
-  yield* decompressedStream(await object.open(signal), object.key, source.compression, { frees, found })
-}
-
 /** The whole object. */
-export function streamOf(plan: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Readable {
+export function streamOf({ source }: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Readable {
   const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
     try {
-      yield* openChunks(plan, object, { signal })
+      yield* decompressedStream(await object.open(signal), object.key, source.compression)
     } catch (error) {
       throw explained(error, object)
     }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { makeDirectClient } from '../direct/direct-get.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type AnswerKind, collectAnswer } from './aws-answer.ts'
 
@@ -12,8 +13,9 @@ const connectMs = 10_000
 const requestMs = 30_000
 
 type Handle = NodeHttpHandler['handle']
-/** Asked only about answers that are no errors. */
-type KindOfAnswer = (request: Parameters<Handle>[0]) => AnswerKind
+type Request = Parameters<Handle>[0]
+/** Of an answer that is no error. */
+type KindOfAnswer = (request: Request) => AnswerKind
 
 /**
  * How the clients of AWS send: HTTP/1.1 over connections of the egress. It follows no redirects. The client destroys it; whatever
@@ -38,12 +40,38 @@ export function awsRequestHandler(
     requestTimeout: requestMs,
     throwOnRequestTimeout: true,
   })
+  const direct = makeDirectClient(egress, { ...options, headMs: requestMs })
+  const usual = handler.handle.bind(handler)
+  const handle: Handle = async (request, options) => {
+    const asked = kindOf(request) === 'object' ? directRequest(request) : undefined
+    const answer = asked && (await direct.get({ ...asked, signal: options?.abortSignal as AbortSignal | undefined }))
+    if (!answer) return usual(request, options)
+    const { status: statusCode, headers, body } = answer
+    return { response: { statusCode, headers, body } }
+  }
   const destroy = (): void => {
     closing.abort()
+    direct.close()
     httpAgent.destroy()
     httpsAgent.destroy()
   }
-  return Object.assign(handler, { destroy, handle: withinBounds(handler.handle.bind(handler), kindOf) })
+  return Object.assign(handler, { destroy, handle: withinBounds(handle, kindOf) })
+}
+
+/** Undefined of what is more than a plain GET. */
+function directRequest({ method, protocol, hostname, port, path, query = {}, headers, fragment, username }: Request) {
+  const asked = Object.entries(query)
+  const isPlain = method === 'GET' && !fragment && username === undefined
+  if (!isPlain || !asked.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return undefined
+  const scheme: 'http' | 'https' = protocol === 'http:' ? 'http' : 'https'
+  const text = asked.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')
+  return {
+    protocol: scheme,
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port ?? (scheme === 'http' ? 80 : 443),
+    path: text === '' ? path : `${path}?${text}`,
+    headers,
+  }
 }
 
 /** What is out of bounds is no answer, unless it is an error: that is told by its status, without its body. */

@@ -9,7 +9,7 @@ import { type Compression, Undecodable } from './decode.ts'
 type Bytes = AsyncIterable<Uint8Array>
 
 /** Enough for every mark that tells a method. */
-const markBytes = 6
+export const markBytes = 6
 
 /**
  * Ends what it reads from, also when it is left early. With `frees`, a chunk is gone when the next is asked for, and nobody else

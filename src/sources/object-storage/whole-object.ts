@@ -1,17 +1,18 @@
 // The body of an answer as a stream of exactly one whole object: one that is cut short, goes on for too long or is given up
 // ends with NotConnected, never as if it were complete.
 import { type Readable, Transform } from 'node:stream'
+import { DirectBody } from '../direct/direct-body.ts'
+import { longestStallMs } from '../direct/direct-get.ts'
 import { NotConnected } from '../source.ts'
 
-/** A store that gives nothing for this long, and at most twice as long, has stalled. */
-const longestStallMs = 60_000
-
+/** `stallMs`: a store that gives nothing for this long, and at most twice as long, has stalled. */
 export function wholeObject(
   body: Readable,
   sizeBytes: number,
   signal: AbortSignal,
   stallMs = longestStallMs,
 ): Readable {
+  if (body instanceof DirectBody && body.sizeBytes === sizeBytes) return endedBy(body, signal)
   let passedBytes = 0
   const whole = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
@@ -45,6 +46,17 @@ export function wholeObject(
   })
   if (signal.aborted) fail()
   return body.pipe(whole)
+}
+
+/** Such a body watches over itself. */
+function endedBy(body: DirectBody, signal: AbortSignal): DirectBody {
+  const giveUp = (): void => {
+    body.destroy(new NotConnected())
+  }
+  signal.addEventListener('abort', giveUp, { once: true })
+  body.once('close', () => signal.removeEventListener('abort', giveUp))
+  if (signal.aborted) giveUp()
+  return body
 }
 
 /** The first `sizeBytes` of the body; undefined when it has fewer. Reads no further. */
