@@ -16,6 +16,20 @@ export interface Mutant {
 
 export const mutants: Mutant[] = [
   {
+    name: 'read-to-what-was-given-up',
+    file: 'src/sources/direct/direct-connection.ts',
+    find: '    // Before anybody learns of it: from now on nothing is read to where it was wanted.\n    socket.destroy()\n',
+    replace: '',
+    tests: ['src/sources/direct/direct-get.test.ts'],
+  },
+  {
+    name: 'object-of-another-size',
+    file: 'src/sources/object-storage/whole-object.ts',
+    find: 'body instanceof DirectBody && body.sizeBytes === sizeBytes',
+    replace: 'body instanceof DirectBody',
+    tests: ['src/sources/object-storage/s3-store.test.ts'],
+  },
+  {
     name: 'no-org-lock',
     file: 'src/organizations/store.ts',
     find: 'WHERE id = :id FOR UPDATE',

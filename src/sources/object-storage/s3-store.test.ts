@@ -1,5 +1,6 @@
 // What the client of S3 really sends, where a server in the path of the source does not show it.
 import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { jsonLines } from '../../../test/sources/object-samples.ts'
@@ -7,6 +8,8 @@ import { type ObjectServer, startObjectServer } from '../../../test/sources/obje
 import { plainContext } from '../../../test/sources/object-storage-conformance.ts'
 import { startScripted } from '../../../test/sources/scripted-server.ts'
 import { Egress } from '../../lib/egress.ts'
+import { DirectBody } from '../direct/direct-body.ts'
+import { NotConnected } from '../source.ts'
 import { parsePattern } from './object-pattern.ts'
 import type { BucketPlace } from './object-place.ts'
 import { type ObjectStore, ObjectUnavailable } from './object-store.ts'
@@ -177,6 +180,19 @@ describe('a store that speaks S3', () => {
       await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), expected)
     })
   }
+
+  it('reads whole objects to where they stay, and none of another size', async (test) => {
+    const store = openAt(test, {})
+    const body = await store.open(object, signal)
+    assert.ok(body instanceof DirectBody, 'the store says how long it is')
+    const target = Buffer.alloc(jsonLines.length)
+    assert.equal(await body.readInto(target), jsonLines.length)
+    assert.deepEqual(target, Buffer.from(jsonLines))
+    body.destroy()
+    for (const sizeBytes of [jsonLines.length - 1, jsonLines.length + 1]) {
+      await assert.rejects(buffer(await store.open({ ...object, sizeBytes }, signal)), NotConnected)
+    }
+  })
 
   it('reads objects that are longer than any list', async (test) => {
     const bytes = Buffer.alloc(5_000_000, 'x')
