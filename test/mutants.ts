@@ -18,8 +18,8 @@ export const mutants: Mutant[] = [
   {
     name: 'read-to-what-was-given-up',
     file: 'src/sources/direct/direct-connection.ts',
-    find: '    // Before anybody learns of it: from now on nothing is read to where it was wanted.\n    socket.destroy()\n',
-    replace: '',
+    find: 'wanted.\n    socket.destroy()\n',
+    replace: 'wanted.\n    setTimeout(() => socket.destroy(), 1_000)\n',
     tests: ['src/sources/direct/direct-get.test.ts'],
   },
   {
