@@ -79,9 +79,7 @@ async function benchmark(): Promise<void> {
 async function measureCase(one: Case): Promise<CaseResult> {
   const { name, contenders, promised, limits = contenders.slice(0, 1) } = one
   const rows = rowsOf(one)
-  const open = await one.open(servers, rows)
-  // To make the rows takes seconds in which nothing else is done: connections that were closed meanwhile are to be noticed.
-  await sleep(100)
+  const open = await openCase(one, rows)
   const series = contenders.map((contender) => ({
     name: contender,
     title: titles[contender]!,
@@ -99,6 +97,13 @@ async function measureCase(one: Case): Promise<CaseResult> {
   }
   await open.close()
   return { name, title: titleOf(open, rows), rows, bytes: open.bytes, series, limits, promised }
+}
+
+async function openCase(one: Case, rows: number): Promise<OpenCase> {
+  const open = await one.open(servers, rows)
+  // To make the rows takes seconds in which nothing else is done: connections that were closed meanwhile are to be noticed.
+  await sleep(100)
+  return open
 }
 
 function titleOf({ title }: OpenCase, rows: number): string {
@@ -139,7 +144,7 @@ async function lagOf(): Promise<Lag> {
 async function profile(): Promise<void> {
   for (const one of selected) {
     const rows = rowsOf(one)
-    const open = await one.open(servers, rows)
+    const open = await openCase(one, rows)
     for (let round = 0; round < rounds; round++) {
       await open.beginRound?.(round)
       await open.measure('penstock')
