@@ -73,7 +73,7 @@ export interface TestApp {
   sample: Sample
   admin: Key
   developer: Key
-  /** Every line that was logged. */
+  /** Every line that was logged; with the level `silent` none, so that long runs do not fill the memory. */
   logged: string[]
   request(method: string, path: string, options?: RequestOptions): Promise<TestResponse>
   addOrganization(): Promise<{ organizationId: string; admin: Key; adminUserId: string; serviceId: string }>
@@ -114,7 +114,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     dataFolder: folder,
     masterKeyFile: join(folder, 'master-keys.json'),
     databaseUrl: dialect === 'postgres' ? await freshPostgresDatabase() : undefined,
-    logLevel: 'info',
+    logLevel: 'debug',
     rateLimit: undefined,
     trustedProxies: [],
     tlsInFront: false,
@@ -143,7 +143,9 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     ...overrides,
   }
   const logged: string[] = []
-  const log = new Log('debug', { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream)
+  const log = new Log(config.logLevel, {
+    write: (line: string) => logged.push(line),
+  } as unknown as NodeJS.WritableStream)
   const app = await openApp(config, {
     log,
     mayCreateKeys: true,
