@@ -52,7 +52,7 @@ function inputOfBody(first: Uint8Array, body: DirectBody): FeedInput {
   }
 }
 
-export function inputOfChunks(chunks: AsyncGenerator<Uint8Array, void>): FeedInput {
+function inputOfChunks(chunks: AsyncGenerator<Uint8Array, void>): FeedInput {
   return {
     async read(_wantedBytes, room) {
       const { value, done } = await chunks.next()

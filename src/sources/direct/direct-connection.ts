@@ -22,7 +22,7 @@ export interface DirectConnection {
 }
 
 /** Why nothing comes any more. The client of AWS knows both names. */
-export class ConnectionEnded extends Error {
+class ConnectionEnded extends Error {
   readonly code = 'ECONNRESET'
   constructor() {
     super('the connection has ended')
