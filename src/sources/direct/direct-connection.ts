@@ -80,16 +80,21 @@ export async function openDirectConnection(
 
   /** False: enough for now. */
   const take = (bytes: Uint8Array, isInPlace: boolean): boolean => {
-    if (isResting) fail(new ConnectionEnded())
+    if (isResting) return refuse()
     const taken = give(bytes, { isInPlace })
     // A copy: where it lies is read to again.
     if (taken < bytes.length) early.push(Uint8Array.prototype.slice.call(bytes, taken))
     return wanted !== undefined
   }
 
+  /** Nobody has asked for it. */
+  const refuse = (): false => {
+    fail(new ConnectionEnded())
+    return false
+  }
+
   const fail = (error: Error): void => {
     failure ??= error
-    early = []
     const failed = wanted
     wanted = undefined
     // Before anybody learns of it: from now on nothing is read to where it was wanted.
@@ -113,7 +118,6 @@ export async function openDirectConnection(
   if (socket.destroyed || socket.readableEnded) ended()
 
   const want = (target: Uint8Array, isWhole: boolean): Promise<number> => {
-    if (failure) return Promise.reject(failure)
     if (wanted) return Promise.reject(new Error('two read from one connection'))
     return new Promise((resolve, reject) => {
       wanted = { target, filledBytes: 0, isWhole, resolve, reject }
@@ -124,6 +128,8 @@ export async function openDirectConnection(
         if (taken < bytes.length) early.push(bytes.subarray(taken))
       }
       if (!wanted) return
+      // Who hung up may have said everything before.
+      if (failure) return fail(failure)
       socket.setTimeout(patienceMs)
       socket.resume()
     })
@@ -159,6 +165,9 @@ export async function openDirectConnection(
       return failure !== undefined
     },
     closed,
-    close: ended,
+    close() {
+      early = []
+      ended()
+    },
   }
 }

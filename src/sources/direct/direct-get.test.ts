@@ -144,6 +144,24 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.ok(target.equals(large))
   })
 
+  for (const protocol of ['http', 'https'] as const) {
+    it(`is whole although the store hangs up over ${protocol} before it was taken`, async () => {
+      for (const bytes of [large, large.subarray(0, 300)]) {
+        const port = await listen(
+          (socket) => void socket.end(Buffer.concat([Buffer.from(headOf(bytes.length)), bytes])),
+          protocol === 'https',
+        )
+        const { body } = (await makeClient().get({ ...asked, protocol, port }))!
+        const target = Buffer.alloc(bytes.length)
+        await wait(300)
+        await body.readInto(target.subarray(0, 10))
+        await wait(300)
+        await body.readInto(target.subarray(10))
+        assert.ok(target.equals(bytes))
+      }
+    })
+  }
+
   it('is not taken for whole when it is cut off, or comes no further', async () => {
     const cut = await listen((socket) => socket.end(`${headOf(1_000)}abc`))
     const reset = await listen((socket) => {
