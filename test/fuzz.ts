@@ -76,7 +76,8 @@ export async function fuzz(app: TestApp, count: number, seed: number): Promise<F
       const { 'idempotency-key': _, ...headers } = attempt.headers
       tookMs = Math.min(tookMs, (await send(app, { ...attempt, headers })).tookMs)
     }
-    if (tookMs >= allowedMs) allowedMs = await allowedNow()
+    // Also for what was slow only once: on a slow machine a garbage collection takes longer, and more requests are met by one.
+    if (first.tookMs >= allowedMs) allowedMs = await allowedNow()
     assert.ok(tookMs < allowedMs, `${tookMs} ms, ${allowedMs} allowed: ${describe(attempt, first.response)}`)
     if (first.tookMs >= allowedMs) figures.hiccups++
     const { response } = first
