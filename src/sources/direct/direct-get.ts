@@ -34,7 +34,7 @@ export interface DirectClient {
 }
 
 export interface DirectOptions extends AgentOptions {
-  /** How long a head may take. */
+  /** How long nothing may come of a head. */
   headMs: number
   /** How long nothing may come of a body while it is awaited. */
   stallMs?: number
