@@ -30,6 +30,20 @@ export const mutants: Mutant[] = [
     tests: ['src/sources/object-storage/s3-store.test.ts'],
   },
   {
+    name: 'sends-out-of-turn',
+    file: 'src/engine/send-rows.ts',
+    find: '  await insert.mayBegin?.(signal)\n',
+    replace: '',
+    tests: ['src/engine/sink.test.ts'],
+  },
+  {
+    name: 'as-many-inserts-as-deliveries',
+    file: 'src/runner/dispatch.ts',
+    find: 'makeSendTurns(inserts)',
+    replace: 'makeSendTurns(inserts + ahead)',
+    tests: ['src/runner/settings.test.ts'],
+  },
+  {
     name: 'no-org-lock',
     file: 'src/organizations/store.ts',
     find: 'WHERE id = :id FOR UPDATE',

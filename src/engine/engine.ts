@@ -56,6 +56,8 @@ export interface Insert {
   /** It may have been sent before: by us, or by one who had the pipe before us. */
   isRepeat: boolean
   settings: PipeEngineSettings
+  /** Resolves when the rows may be sent. What they need in the engine is made before. */
+  mayBegin?(signal: AbortSignal): Promise<void>
 }
 
 export interface InsertOutcome {

@@ -11,6 +11,7 @@ export async function sendRows(
   { insert, more = {} }: { insert: Insert; more?: EngineSettings },
   signal: AbortSignal,
 ): Promise<SentRows> {
+  await insert.mayBegin?.(signal)
   const settings = { ...bodySettings(capabilities, insert), ...more }
   try {
     return await client.send(text, insert.body(), { settings, signal })

@@ -327,6 +327,25 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(ids(table), [1, 1, 2, 3])
     })
 
+    it('sends nothing before it may, and has made ready what it needs', async () => {
+      const table = newTable()
+      const rowsSent = (): boolean => engine.queries.slice(from).some(({ query }) => /^INSERT .* FORMAT/.test(query))
+      const isReady = (name: string): boolean => name.endsWith(isThroughView ? '_view' : '_rows')
+      let from = 0
+      await withSink(table, async (sink) => {
+        const { promise: mayBegin, resolve: begin } = Promise.withResolvers<void>()
+        from = engine.queries.length
+        const inserted = sink.insert(insertOf('a', { mayBegin: () => mayBegin }), never)
+        while (!hasTokens && !tablesBeside(table).some(isReady)) await wait(1)
+        await wait(50)
+        assert.equal(rowsSent(), false)
+        begin()
+        await inserted
+        assert.equal(rowsSent(), true)
+      })
+      assert.deepEqual(ids(table), [1, 1, 2, 3])
+    })
+
     it('takes a batch without rows', async () => {
       const table = newTable()
       await withSink(table, async (sink) => {

@@ -18,6 +18,7 @@ export interface Pending {
   /** What is known of it already. */
   badRows?: RefusedRow[] | undefined
   isRepeat: boolean
+  mayBegin?: Insert['mayBegin']
 }
 
 /** With the same sink; after that, everything is begun anew. */
@@ -43,6 +44,7 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
     body: () => sent.body(),
     isRepeat: sending.isRepeat,
     settings: session.settings,
+    ...(pending.mayBegin && { mayBegin: pending.mayBegin }),
   })
   let refused: RefusedRow[] = []
   const refuse = async (found: readonly RefusedRow[]): Promise<void> => {

@@ -1,4 +1,5 @@
-// Deliveries on their way: recorded in the order in which they were made, inserted side by side, finished in order.
+// Deliveries on their way: recorded in the order in which they were made, inserted side by side, finished in order. Beyond those that are
+// inserted, some may be made ready: recorded, and with all that their rows need in the engine, so that it need not wait for them.
 import type { Positions, SourceReader } from '../sources/source.ts'
 import { deliver } from './deliver.ts'
 import type { DeliveryRange, StoredPosition } from './delivery.ts'
@@ -6,6 +7,7 @@ import { addFigures, noFigures } from './figures.ts'
 import { type Lanes, makeLanes } from './lanes.ts'
 import { makeLedger } from './ledger.ts'
 import type { Rows } from './rows.ts'
+import { makeSendTurns } from './send-turns.ts'
 import type { Session } from './session.ts'
 
 export interface Dispatch {
@@ -18,13 +20,17 @@ export interface Dispatch {
 
 export interface DispatchParts {
   firstNumber: number
-  lanes: number
+  /** Inserts under way at the same time. */
+  inserts: number
+  /** Deliveries that are made ready meanwhile. */
+  ahead?: number
   reader: SourceReader
 }
 
-export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, reader }: DispatchParts): Dispatch {
+export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0, reader }: DispatchParts): Dispatch {
   const { store } = session
-  const lanes = makeLanes(laneCount, () => session.end())
+  const lanes = makeLanes(inserts + ahead, () => session.end())
+  const turns = makeSendTurns(inserts)
   const acknowledge = makeAcknowledge(reader)
   let hasGivenUp = false
   const ledger = makeLedger({ store, firstNumber, moved: (positions) => acknowledge.later(positions) })
@@ -35,9 +41,13 @@ export function makeDispatch(session: Session, { firstNumber, lanes: laneCount, 
       const sent = rows && rows.count > 0 ? rows : undefined
       const entry = ledger.add(sent && id, ranges)
       const begun = ledger.begin(entry)
+      const turn = sent && turns.take()
       lanes.start(async () => {
         await begun
-        const figures = sent ? await deliver(session, { id, rows: sent, isRepeat: false }) : noFigures
+        const pending = sent && { id, rows: sent, isRepeat: false, mayBegin: turn?.begin }
+        const figures = pending ? await deliver(session, pending) : noFigures
+        // Not after a failure: it ends the session, and with it those that wait.
+        turn?.end()
         if (!figures) {
           hasGivenUp = true
           return

@@ -27,6 +27,9 @@ interface Piece {
   rows: Rows
 }
 
+/** By how much a piece may be larger than a batch: to cut what is hardly too large makes two small inserts of one. */
+const largestPiece = 1.25
+
 export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispatch: Dispatch): ObjectLoader {
   const { settings, batchSize, turn, signal, stopping } = session
   let joined: Piece[] = []
@@ -52,7 +55,9 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
     )
   }
 
-  const mostBytes = (): number => Math.min(batchSize.bytes, settings.object_storage_max_insert_bytes)
+  const atMost = (sizeBytes: number): number => Math.min(sizeBytes, settings.object_storage_max_insert_bytes)
+  const mostBytes = (): number => atMost(batchSize.bytes)
+  const pieceBytes = (): number => atMost(Math.floor(batchSize.bytes * largestPiece))
 
   const canJoin = (rows: Rows): boolean => {
     const first = joined.find((piece) => piece.rows.count > 0)
@@ -81,10 +86,12 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
     flush,
     async load({ object, partition, from, next, beginByte, taken }) {
       // Of the whole session: an object that is one piece is read while it is inserted.
-      const options = { partition, beginByte, pieceBytes: mostBytes, signal }
+      const options = { partition, beginByte, pieceBytes, signal }
       const pieces = encoder.pieces(object, options)[Symbol.asyncIterator]()
       let isLoaded = false
       for (;;) {
+        // What is read before it can be sent has to be held.
+        await dispatch.lanes.free()
         const step = await orStopped(
           turn.build(() => pieces.next()),
           stopping,

@@ -3,7 +3,7 @@
 import type { ObjectShare } from '../sources/object-storage/object-shares.ts'
 import { EndOfInput, type SourceReader } from '../sources/source.ts'
 import type { StoredDelivery, StoredPosition } from './delivery.ts'
-import { makeDispatch } from './dispatch.ts'
+import { type Dispatch, makeDispatch } from './dispatch.ts'
 import type { ObjectEncoder } from './encoding/encoder.ts'
 import { CannotGoOn } from './judge.ts'
 import { type Unfinished, unfinishedObjects } from './object-layout.ts'
@@ -32,11 +32,29 @@ export async function moveObjects(session: Session): Promise<'stopped' | 'comple
   )
 }
 
-export function objectLanes(
-  { concurrency }: { concurrency: number },
-  { object_storage_concurrency }: { object_storage_concurrency: number },
-): number {
+/** The next one, so that the engine need not wait while one is finished and another is recorded. */
+const ahead = 1
+
+/** Deliveries under way at the same time. */
+export function objectLanes(scaling: ScalingOf, settings: SettingsOf): number {
+  return insertsOf(scaling, settings) + ahead
+}
+
+interface ScalingOf {
+  concurrency: number
+}
+
+interface SettingsOf {
+  object_storage_concurrency: number
+}
+
+function insertsOf({ concurrency }: ScalingOf, { object_storage_concurrency }: SettingsOf): number {
   return concurrency > 0 ? concurrency : object_storage_concurrency
+}
+
+export function dispatchObjects(session: Session, firstNumber: number, reader: SourceReader): Dispatch {
+  const inserts = insertsOf(session.parts.pipe.scaling, session.settings)
+  return makeDispatch(session, { firstNumber, inserts, ahead, reader })
 }
 
 async function readOn(
@@ -45,10 +63,9 @@ async function readOn(
   reader: SourceReader,
   firstNumber: number,
 ): Promise<'stopped' | 'completed'> {
-  const { settings, stopping, status, parts } = session
+  const { settings, stopping, status } = session
   const pollMs = settings.object_storage_polling_interval_ms
-  const lanes = objectLanes(parts.pipe.scaling, settings)
-  const dispatch = makeDispatch(session, { firstNumber, lanes, reader })
+  const dispatch = dispatchObjects(session, firstNumber, reader)
   const loader = makeObjectLoader(session, encoder, dispatch)
 
   const readOnce = async (): Promise<void> => {
@@ -108,15 +125,14 @@ async function finishObject(
   unfinished: Unfinished,
   positions: StoredPosition[],
 ): Promise<void> {
-  const { settings, parts, status, stopping } = session
+  const { status, stopping } = session
   const { partition, position, within, offsetBytes } = unfinished
   const selection = { until: { [partition]: within } }
   await withReader(session, positionsOf(positions), selection, async (reader) => {
     const object = await findObject(reader, within, stopping)
     status.doing(`Loading the rest of ${object.key}`)
     // Everything before it is finished, so any number will do.
-    const lanes = objectLanes(parts.pipe.scaling, settings)
-    const dispatch = makeDispatch(session, { firstNumber: 1, lanes, reader })
+    const dispatch = dispatchObjects(session, 1, reader)
     const loader = makeObjectLoader(session, encoder, dispatch)
     await dispatch.run(async () => {
       await loader.load({ object, partition, from: position, next: within, beginByte: offsetBytes })

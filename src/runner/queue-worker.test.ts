@@ -597,7 +597,8 @@ describe('a worker that follows a queue', () => {
     const { world, stop } = await running(queue)
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
-    await until(() => world.store.deliveries.size === 1)
+    // One that is under way, and one that is made ready.
+    await until(() => world.store.deliveries.size === 2)
     const ended = stop()
     resolve()
     assert.deepEqual(await ended, { end: 'stopped' })
@@ -616,7 +617,8 @@ describe('a worker that follows a queue', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
     const first = world.newWorker().run()
-    await until(() => world.store.deliveries.size === 1)
+    // One that is under way, and one that is made ready.
+    await until(() => world.store.deliveries.size === 2)
     const second = world.newWorker().run()
     resolve()
     assert.deepEqual(await first, { end: 'lost' })

@@ -39,9 +39,16 @@ function objectWorld(more: More = {}): RunnerWorld {
  * What the engine is given, and how much of it at the same time. Each insert waits for the others that are to come with it, however
  * slow the machine is, and then long enough for one too many.
  */
-function watchInserts({ engine }: RunnerWorld, expected = 1): { inserts: Insert[]; mostAtOnce(): number } {
+function watchInserts(
+  { engine }: RunnerWorld,
+  expected = 1,
+): {
+  inserts: Insert[]
+  mostAtOnce(): number
+  mostReady(): number
+} {
   const inserts: Insert[] = []
-  let [underWay, most] = [0, 0]
+  let [underWay, most, ready, mostReady] = [0, 0, 0, 0]
   const makeSink = engine.sink.bind(engine)
   engine.sink = (pass) => {
     const sink = makeSink(pass)
@@ -49,6 +56,8 @@ function watchInserts({ engine }: RunnerWorld, expected = 1): { inserts: Insert[
       ...sink,
       async insert(insert, signal) {
         inserts.push(insert)
+        mostReady = Math.max(mostReady, ++ready)
+        await insert.mayBegin?.(signal).finally(() => ready--)
         most = Math.max(most, ++underWay)
         const endMs = performance.now() + 10_000
         while (most < expected && performance.now() < endMs) await wait(5)
@@ -57,7 +66,7 @@ function watchInserts({ engine }: RunnerWorld, expected = 1): { inserts: Insert[
       },
     }
   }
-  return { inserts, mostAtOnce: () => most }
+  return { inserts, mostAtOnce: () => most, mostReady: () => mostReady }
 }
 
 async function assertMostAtOnce(world: RunnerWorld, expected: number): Promise<void> {
@@ -123,6 +132,14 @@ describe('settings of a pipe', () => {
       const settings = { object_storage_concurrency: concurrency, object_storage_max_file_count: 1 }
       await assertMostAtOnce(objectWorld({ settings }), concurrency)
     }
+  })
+
+  it('makes the next insert of files ready while one is under way, and not one more', async () => {
+    const world = objectWorld({ settings: { object_storage_concurrency: 1, object_storage_max_file_count: 1 } })
+    const { mostAtOnce, mostReady } = watchInserts(world)
+    assert.deepEqual(await world.runToEnd(), { end: 'completed' })
+    assert.deepEqual([mostAtOnce(), mostReady()], [1, 1])
+    assert.equal(world.engine.lines.length, Object.keys(objects).length)
   })
 
   it('object_storage_max_file_count is how many files an insert may have', async () => {

@@ -47,7 +47,7 @@ async function readOn(
 ): Promise<'stopped' | 'completed'> {
   const { parts, store, settings, stopping, status, times, turn, batchSize, signal } = session
   const waitMs = settings.streaming_max_insert_wait_ms
-  const dispatch = makeDispatch(session, { firstNumber: nextNumber, lanes: streamLanes(parts.pipe), reader })
+  const dispatch = makeDispatch(session, { firstNumber: nextNumber, inserts: streamLanes(parts.pipe), reader })
   /** Of the whole pipe, and those of them that are read here. */
   const placed = new Set(positions.map(({ partition }) => partition))
   const read = new Set<string>()

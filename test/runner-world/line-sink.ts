@@ -23,6 +23,7 @@ export class LineEngine {
     return {
       delivery,
       insert: async (insert, signal) => {
+        await insert.mayBegin?.(signal)
         const lines = await linesOf(insert)
         await orAborted(this.held, signal)
         return pass('insert', async () => {

@@ -9,7 +9,7 @@ export interface PieceMemory {
 }
 
 /** Of two of the largest pieces, with what came after them. */
-const mostFreeBytes = 2 * 34 * 1024 * 1024
+const mostFreeBytes = 2 * 42 * 1024 * 1024
 /** What nobody has taken for so long is not kept. */
 const longestIdleMs = 10_000
 

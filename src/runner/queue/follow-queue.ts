@@ -3,10 +3,10 @@ import { versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { type Batch, EndOfInput, finishedPosition, type Positions, type SourceReader } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import type { StoredPosition } from '../delivery.ts'
-import { type Dispatch, makeDispatch } from '../dispatch.ts'
+import type { Dispatch } from '../dispatch.ts'
 import type { ObjectEncoder } from '../encoding/encoder.ts'
 import { makeObjectLoader, type ObjectLoader } from '../object-loader.ts'
-import { objectLanes } from '../object-worker.ts'
+import { dispatchObjects } from '../object-worker.ts'
 import type { Left } from '../recover.ts'
 import type { Session } from '../session.ts'
 import { countOf } from '../status.ts'
@@ -39,11 +39,8 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
   const { store, settings, stopping, status, times, batchSize } = session
   const pollMs = Math.min(longestPollMs, settings.object_storage_polling_interval_ms)
   const acknowledgements = makeAcknowledgements(reader, (partition) => hand.finish(partition))
-  const dispatch: Dispatch = makeDispatch(session, {
-    firstNumber: left.nextNumber,
-    lanes: objectLanes(session.parts.pipe.scaling, settings),
-    reader: { ...reader, acknowledge: (positions) => acknowledge(positions) },
-  })
+  const acknowledged: SourceReader = { ...reader, acknowledge: (positions) => acknowledge(positions) }
+  const dispatch: Dispatch = dispatchObjects(session, left.nextNumber, acknowledged)
   const loader: ObjectLoader = makeObjectLoader(session, encoder, dispatch)
   const others = makeOthersObjects(times.lookAgainMs * looksBetweenClaims)
   let isEnded = false
