@@ -20,7 +20,7 @@ export const mutants: Mutant[] = [
     file: 'src/sources/direct/direct-connection.ts',
     find: 'wanted.\n    socket.destroy()\n',
     replace: 'wanted.\n    setTimeout(() => socket.destroy(), 1_000)\n',
-    tests: ['src/sources/direct/direct-get.test.ts'],
+    tests: ['src/sources/direct/direct-client.test.ts'],
   },
   {
     name: 'object-of-another-size',

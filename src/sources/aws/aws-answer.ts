@@ -1,5 +1,6 @@
 // The answers of AWS, and of what speaks like it, before a client reads them. Whoever answers decides how long an answer is, and
 // how much work it makes; this process serves everybody. Only objects pass as they come.
+import { DirectBody } from '../direct/direct-body.ts'
 
 /** `records` are those of Kinesis: at most 10 MB, in base64. `messages` are ten of SQS: each a text of at most 1 MiB, in JSON. */
 export type AnswerKind = 'object' | 'xml' | 'json' | 'records' | 'messages'
@@ -11,11 +12,45 @@ const maxMarks = 100_000
 /** Without a tag in it. No key, token or message is as long. */
 const maxTextBytes = 64 * 1024
 
-/** Undefined when it is nothing that a service would say. Rejects with what breaks the body off. */
+/** Undefined when it is nothing that a service would say. Rejects with what breaks the body off, which the signal may do. */
 export async function collectAnswer(
   body: AsyncIterable<Uint8Array>,
   kind: Exclude<AnswerKind, 'object'>,
+  signal?: AbortSignal,
 ): Promise<Uint8Array | undefined> {
+  const bytes = body instanceof DirectBody ? await readWhole(body, kind, signal) : await joinPieces(body, kind)
+  return bytes && kind === 'xml' && !isQuicklyParsed(bytes) ? undefined : bytes
+}
+
+async function readWhole(
+  body: DirectBody,
+  kind: Exclude<AnswerKind, 'object'>,
+  signal: AbortSignal | undefined,
+): Promise<Buffer | undefined> {
+  const giveUp = (): void => void body.destroy()
+  if (signal?.aborted || body.sizeBytes > maxBytes[kind]) giveUp()
+  if (body.sizeBytes > maxBytes[kind]) return undefined
+  signal?.addEventListener('abort', giveUp, { once: true })
+  const bytes = Buffer.allocUnsafeSlow(body.sizeBytes)
+  try {
+    await body.readInto(bytes)
+    return bytes
+  } catch {
+    throw signal?.aborted ? signal.reason : brokenOff()
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
+}
+
+/** By the name that clients know. */
+function brokenOff(): Error {
+  return Object.assign(new Error('the connection ended within an answer'), { code: 'ECONNRESET' })
+}
+
+async function joinPieces(
+  body: AsyncIterable<Uint8Array>,
+  kind: Exclude<AnswerKind, 'object'>,
+): Promise<Buffer | undefined> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
   for await (const piece of body) {
@@ -23,8 +58,7 @@ export async function collectAnswer(
     if (sizeBytes > maxBytes[kind]) return undefined
     pieces.push(piece)
   }
-  const bytes = Buffer.concat(pieces)
-  return kind === 'xml' && !isQuicklyParsed(bytes) ? undefined : bytes
+  return Buffer.concat(pieces)
 }
 
 /** The client's parser takes its time for each tag and for long texts, and for document types time without end. */

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import { makeDirectClient } from '../direct/direct-get.ts'
+import { type DirectRequest, makeDirectClient } from '../direct/direct-client.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type AnswerKind, collectAnswer } from './aws-answer.ts'
 
@@ -43,8 +43,8 @@ export function awsRequestHandler(
   const direct = makeDirectClient(egress, { ...options, headMs: requestMs })
   const usual = handler.handle.bind(handler)
   const handle: Handle = async (request, options) => {
-    const asked = kindOf(request) === 'object' ? directRequest(request) : undefined
-    const answer = asked && (await direct.get({ ...asked, signal: options?.abortSignal as AbortSignal | undefined }))
+    const asked = isLarge(kindOf(request)) ? directRequest(request) : undefined
+    const answer = asked && (await direct.ask({ ...asked, signal: options?.abortSignal as AbortSignal | undefined }))
     if (!answer) return usual(request, options)
     const { status: statusCode, headers, body } = answer
     return { response: { statusCode, headers, body } }
@@ -58,19 +58,30 @@ export function awsRequestHandler(
   return Object.assign(handler, { destroy, handle: withinBounds(handle, kindOf) })
 }
 
-/** Undefined of what is more than a plain GET. */
-function directRequest({ method, protocol, hostname, port, path, query = {}, headers, fragment, username }: Request) {
+/** What is large is worth a reader of its own. All of it may be asked for twice. */
+function isLarge(kind: AnswerKind): boolean {
+  return kind === 'object' || kind === 'records'
+}
+
+/** Undefined of what is more than a plain GET, or POST. */
+function directRequest(request: Request): DirectRequest | undefined {
+  const { method, protocol, hostname, port, path, query = {}, headers, fragment, username } = request
+  const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
   const asked = Object.entries(query)
-  const isPlain = method === 'GET' && !fragment && username === undefined
+  const isGet = method === 'GET' && !request.body
+  const isPost = method === 'POST' && body instanceof Uint8Array && headers['content-length'] === String(body.length)
+  const isPlain = (isGet || isPost) && !fragment && username === undefined
   if (!isPlain || !asked.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return undefined
   const scheme: 'http' | 'https' = protocol === 'http:' ? 'http' : 'https'
   const text = asked.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')
   return {
+    method,
     protocol: scheme,
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: port ?? (scheme === 'http' ? 80 : 443),
     path: text === '' ? path : `${path}?${text}`,
     headers,
+    body,
   }
 }
 
@@ -82,7 +93,7 @@ function withinBounds(handle: Handle, kindOf: KindOfAnswer): Handle {
     const isError = response.statusCode < 200 || response.statusCode >= 300
     const kind = isError ? 'xml' : kindOf(request)
     if (kind === 'object') return answer
-    const body = await collectAnswer(response.body as Readable, kind)
+    const body = await collectAnswer(response.body as Readable, kind, options?.abortSignal as AbortSignal | undefined)
     if (!body && !isError) throw new Error('no answer of AWS')
     response.body = body ?? new Uint8Array()
     return answer

@@ -1,4 +1,4 @@
-// The head of an answer to GET, where it is as simple as those of stores of objects are. Of everything else nothing is guessed: it is left to
+// The head of an answer to GET or POST, where it is as simple as those of stores of objects are. Of everything else nothing is guessed: it is left to
 // a reader of HTTP that knows all of it.
 import { Buffer } from 'node:buffer'
 import type { DirectConnection } from './direct-connection.ts'

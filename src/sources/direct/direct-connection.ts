@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import type { OnReadOpts, Socket } from 'node:net'
 
 export interface DirectConnection {
-  send(text: string): void
+  send(data: string | Uint8Array): void
   /** What has come, and at least a byte of it. Rejects when nothing comes any more. */
   some(): Promise<Uint8Array>
   /** To be read next. */
@@ -136,7 +136,7 @@ export async function openDirectConnection(
   }
 
   return {
-    send: (text) => void socket.write(text),
+    send: (data) => void socket.write(data),
     async some() {
       const piece = new Uint8Array(spareBytes)
       return piece.subarray(0, await want(piece, false))

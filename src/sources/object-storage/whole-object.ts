@@ -2,7 +2,7 @@
 // ends with NotConnected, never as if it were complete.
 import { type Readable, Transform } from 'node:stream'
 import { DirectBody } from '../direct/direct-body.ts'
-import { longestStallMs } from '../direct/direct-get.ts'
+import { longestStallMs } from '../direct/direct-client.ts'
 import { NotConnected } from '../source.ts'
 
 /** `stallMs`: a store that gives nothing for this long, and at most twice as long, has stalled. */

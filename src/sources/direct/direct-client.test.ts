@@ -10,7 +10,7 @@ import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { EgressError } from '../../lib/egress.ts'
 import { NotConnected } from '../source.ts'
 import type { DirectBody } from './direct-body.ts'
-import { type DirectAnswer, type DirectClient, type DirectOptions, makeDirectClient } from './direct-get.ts'
+import { type DirectAnswer, type DirectClient, type DirectOptions, makeDirectClient } from './direct-client.ts'
 
 const large = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 251))
 const headOf = (sizeBytes: number, more = ''): string =>
@@ -69,6 +69,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
   }
 
   const asked = {
+    method: 'GET',
     protocol: 'http',
     host: '127.0.0.1',
     path: '/a?b=c',
@@ -80,7 +81,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     port: number,
     more: { signal?: AbortSignal } = {},
   ): Promise<DirectBody> {
-    const answer = await client.get({ ...asked, port, ...more })
+    const answer = await client.ask({ ...asked, port, ...more })
     assert.ok(answer, 'it is simple enough')
     return answer.body
   }
@@ -108,11 +109,11 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
       }, protocol === 'https')
       const client = makeClient()
       for (const stepBytes of [large.length, 99_991, 1_000_000]) {
-        const { body, status, headers } = (await client.get({ ...asked, protocol, port }))!
+        const { body, status, headers } = (await client.ask({ ...asked, protocol, port }))!
         assert.deepEqual([status, headers['content-length'], body.sizeBytes], [200, String(large.length), large.length])
         assert.ok((await readWhole(body, stepBytes)).equals(large))
       }
-      const { body } = (await client.get({ ...asked, protocol, port }))!
+      const { body } = (await client.ask({ ...asked, protocol, port }))!
       assert.ok((await buffer(body)).equals(large))
       assert.equal(sockets.length, 1)
       assert.equal(requests.length, 4)
@@ -151,7 +152,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
           (socket) => void socket.end(Buffer.concat([Buffer.from(headOf(bytes.length)), bytes])),
           protocol === 'https',
         )
-        const { body } = (await makeClient().get({ ...asked, protocol, port }))!
+        const { body } = (await makeClient().ask({ ...asked, protocol, port }))!
         const target = Buffer.alloc(bytes.length)
         await wait(300)
         await body.readInto(target.subarray(0, 10))
@@ -170,7 +171,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     const stalled = await listen((socket) => void socket.write(`${headOf(1_000)}abc`))
     for (const port of [cut, reset, stalled]) {
       const client = makeClient({ stallMs: 300 })
-      const body = await client.get({ ...asked, port }).then(
+      const body = await client.ask({ ...asked, port }).then(
         (answer) => answer?.body,
         () => undefined,
       )
@@ -180,7 +181,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
       await assert.rejects(body!.readInto(Buffer.alloc(1_000)), NotConnected)
       assert.ok(body!.destroyed)
       if (port === stalled) continue
-      const other = await client.get({ ...asked, port }).then(
+      const other = await client.ask({ ...asked, port }).then(
         (answer) => answer?.body,
         () => undefined,
       )
@@ -216,7 +217,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     const reading = body.readInto(Buffer.alloc(10))
     client.close()
     await assert.rejects(reading, NotConnected)
-    await assert.rejects(client.get({ ...asked, port }))
+    await assert.rejects(client.ask({ ...asked, port }))
   })
 
   it('leaves answers that are not so simple to others', async () => {
@@ -240,7 +241,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     ]
     const port = await listen((socket, _request, index) => void socket.write(odd[index]!))
     const client = makeClient()
-    for (const text of odd) assert.equal(await client.get({ ...asked, port }), undefined, text.slice(0, 100))
+    for (const text of odd) assert.equal(await client.ask({ ...asked, port }), undefined, text.slice(0, 100))
     assert.equal(sockets.length, odd.length, 'none of these connections is used again')
   })
 
@@ -248,19 +249,41 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     const port = await listen(() => assert.fail('nothing is asked'))
     const client = makeClient()
     for (const more of [{ path: '/a b' }, { path: 'a' }, { path: '/a\r\nX: y' }, { path: '/ü' }]) {
-      assert.equal(await client.get({ ...asked, port, ...more }), undefined)
+      assert.equal(await client.ask({ ...asked, port, ...more }), undefined)
     }
     for (const value of ['a\r\nX: y', 'ü', 'a\0']) {
-      assert.equal(await client.get({ ...asked, port, headers: { x: value } }), undefined)
+      assert.equal(await client.ask({ ...asked, port, headers: { x: value } }), undefined)
     }
     assert.equal(sockets.length, 0)
+  })
+
+  it('asks with a body, and again over the same connection', async () => {
+    const requests: string[] = []
+    const port = await listen((socket, request) => {
+      requests.push(request)
+      // It takes for a head of its own what is a body that ends with an empty line.
+      if (!request.startsWith('POST')) socket.write(`${headOf(3)}abc`)
+    })
+    const client = makeClient()
+    const body = Buffer.from('{"größe":1}\r\n\r\n')
+    const headers = { host: 'here', 'content-length': String(body.length) }
+    for (const path of ['/one', '/two']) {
+      const answer = await client.ask({ ...asked, method: 'POST', path, headers, body, port })
+      assert.equal(String(await buffer(answer!.body)), 'abc')
+    }
+    assert.deepEqual(
+      requests.filter((_, index) => index % 2 === 0).map((request) => request.split('\r\n')),
+      ['/one', '/two'].map((path) => [`POST ${path} HTTP/1.1`, 'host: here', `content-length: ${body.length}`]),
+    )
+    assert.equal(requests[1], '{"größe":1}')
+    assert.equal(sockets.length, 1)
   })
 
   it('gives errors like other answers, with headers by their names', async () => {
     const port = await listen((socket) => {
       socket.write('HTTP/1.1 404 Not Found\r\nX-A:  b \r\nx-a: c\r\n__proto__: d\r\ncontent-length: 3\r\n\r\nabc')
     })
-    const { status, headers, body } = (await makeClient().get({ ...asked, port }))!
+    const { status, headers, body } = (await makeClient().ask({ ...asked, port }))!
     assert.deepEqual(
       [status, headers['x-a'], Object.keys(headers)],
       [404, 'b, c', ['x-a', '__proto__', 'content-length']],
@@ -306,23 +329,23 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
         (error: Error) => error,
       )
     const silent = await listen(() => undefined)
-    assert.equal((await failureOf(makeClient({ headMs: 100 }).get({ ...asked, port: silent }))).name, 'TimeoutError')
+    assert.equal((await failureOf(makeClient({ headMs: 100 }).ask({ ...asked, port: silent }))).name, 'TimeoutError')
     const gone = await listen((socket) => void socket.destroy())
-    assert.equal((await failureOf(makeClient().get({ ...asked, port: gone }))).code, 'ECONNRESET')
+    assert.equal((await failureOf(makeClient().ask({ ...asked, port: gone }))).code, 'ECONNRESET')
     const stopping = new AbortController()
-    const stopped = failureOf(makeClient().get({ ...asked, port: silent, signal: stopping.signal }))
+    const stopped = failureOf(makeClient().ask({ ...asked, port: silent, signal: stopping.signal }))
     setTimeout(() => stopping.abort(), 50)
     assert.equal((await stopped).name, 'AbortError')
-    const late = failureOf(makeClient().get({ ...asked, port: silent, signal: stopping.signal }))
+    const late = failureOf(makeClient().ask({ ...asked, port: silent, signal: stopping.signal }))
     assert.equal((await late).name, 'AbortError')
     const server = createServer()
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { port } = server.address() as AddressInfo
     server.close()
     await once(server, 'close')
-    assert.ok((await failureOf(makeClient().get({ ...asked, port }))) instanceof EgressError)
+    assert.ok((await failureOf(makeClient().ask({ ...asked, port }))) instanceof EgressError)
     const plain = await listen(givesLarge)
-    const untrusted = await failureOf(makeClient({ timeoutMs: 300 }).get({ ...asked, protocol: 'https', port: plain }))
+    const untrusted = await failureOf(makeClient({ timeoutMs: 300 }).ask({ ...asked, protocol: 'https', port: plain }))
     assert.ok(untrusted instanceof EgressError)
   })
 })

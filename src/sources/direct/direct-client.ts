@@ -1,4 +1,6 @@
-// GET over connections of the egress, whose bodies can be read to where they are to stay. They are kept for the next request.
+// Asks over connections of the egress, for answers whose bodies can be read to where they are to stay. They are kept for the next request.
+// Only what may be asked twice is asked here.
+import { Buffer } from 'node:buffer'
 import type { OnReadOpts } from 'node:net'
 import type { Egress } from '../../lib/egress.ts'
 import type { AgentOptions } from '../../lib/egress-http.ts'
@@ -7,14 +9,16 @@ import { DirectBody } from './direct-body.ts'
 import { type DirectConnection, openDirectConnection } from './direct-connection.ts'
 
 export interface DirectRequest {
+  method: 'GET' | 'POST'
   protocol: 'http' | 'https'
   /** An IPv6 address without its brackets. */
   host: string
   port: number
   /** With what is asked. */
   path: string
-  /** All of them, also `host`. */
+  /** All of them, also `host`, and `content-length` of a body. */
   headers: Record<string, string>
+  body?: Uint8Array | undefined
   /** Until the head is there. */
   signal?: AbortSignal | undefined
 }
@@ -28,7 +32,7 @@ export interface DirectClient {
    * Rejects with an EgressError, an AbortError, or what says of a connection that it ended or was silent. Undefined when this is nothing for a
    * reader of simple answers: to be asked again, by one that knows all of HTTP.
    */
-  get(request: DirectRequest): Promise<DirectAnswer | undefined>
+  ask(request: DirectRequest): Promise<DirectAnswer | undefined>
   /** Whatever is under way ends too. */
   close(): void
 }
@@ -83,7 +87,7 @@ export function makeDirectClient(egress: Egress, options: DirectOptions): Direct
   }
 
   return {
-    async get(request) {
+    async ask(request) {
       const text = textOf(request)
       if (text === undefined) return undefined
       if (request.signal?.aborted) throw abandoned()
@@ -94,7 +98,7 @@ export function makeDirectClient(egress: Egress, options: DirectOptions): Direct
       try {
         request.signal?.throwIfAborted()
         connection.setPatience(headMs)
-        connection.send(text)
+        connection.send(request.body ? Buffer.concat([Buffer.from(text), request.body]) : text)
         const head = await readHead(connection)
         if (!head) {
           connection.close()
@@ -124,8 +128,8 @@ function abandoned(): Error {
 }
 
 /** Undefined of what cannot be said on a line. */
-function textOf({ path, headers }: DirectRequest): string | undefined {
-  const lines = [`GET ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
+function textOf({ method, path, headers }: DirectRequest): string | undefined {
+  const lines = [`${method} ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
   const isSayable = /^\/[\x21-\x7e]*$/.test(path) && lines.every((line) => /^[\t\x20-\x7e]+$/.test(line))
   return isSayable ? `${lines.join('\r\n')}\r\n\r\n` : undefined
 }
