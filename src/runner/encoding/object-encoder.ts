@@ -1,5 +1,6 @@
 // The encoder of objects: reads them from their beginning, looks at how they begin, and cuts them where rows end.
 import type { Buffer } from 'node:buffer'
+import { makePieceMemory, type PieceMemory } from '../../lib/piece-memory.ts'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { CompressionMethod } from '../../sources/formats/compression.ts'
 import { Undecodable } from '../../sources/formats/decode.ts'
@@ -22,7 +23,6 @@ import {
 import { openInput } from './object-input.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { explained, type ObjectPlan } from './object-stream.ts'
-import { makePieceMemory, type PieceMemory } from './piece-memory.ts'
 import { makeRest, type Rest } from './rest.ts'
 import { findEnds } from './row-ends.ts'
 import { wholeObjectRows } from './whole-object-rows.ts'
@@ -32,7 +32,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
     source: parts.source as ObjectStorageSource,
     filled: fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings),
   }
-  const memory = makePieceMemory()
+  const memory = makePieceMemory(twoPiecesBytes)
   const isOnePiece = plan.source.format === 'Parquet' || plan.source.format === 'Avro'
   return {
     async *pieces(object, { partition, beginByte, pieceBytes, signal }) {
@@ -74,6 +74,8 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
 }
 
 const chunkBytes = 64 * 1024
+/** Of two of the largest pieces, with what came after them. */
+const twoPiecesBytes = 2 * 42 * 1024 * 1024
 
 interface OpenedObject {
   feed: ObjectFeed

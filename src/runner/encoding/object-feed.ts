@@ -1,6 +1,6 @@
 // The bytes of an object as they come, with as much of them at hand as is asked for.
 import { Buffer } from 'node:buffer'
-import type { PieceMemory } from './piece-memory.ts'
+import type { PieceMemory } from '../../lib/piece-memory.ts'
 
 export interface ObjectFeed {
   /** What is at hand; a view, until the next call. */

@@ -1,5 +1,6 @@
 // The answers of AWS, and of what speaks like it, before a client reads them. Whoever answers decides how long an answer is, and
 // how much work it makes; this process serves everybody. Only objects pass as they come.
+import { makePieceMemory } from '../../lib/piece-memory.ts'
 import { DirectBody } from '../direct/direct-body.ts'
 
 /** `records` are those of Kinesis: at most 10 MB, in base64. `messages` are ten of SQS: each a text of at most 1 MiB, in JSON. */
@@ -22,6 +23,23 @@ export async function collectAnswer(
   return bytes && kind === 'xml' && !isQuicklyParsed(bytes) ? undefined : bytes
 }
 
+/** Two of the largest; of all clients together. */
+const memory = makePieceMemory(2 * 16 * 1024 * 1024)
+const takenFor = new WeakMap<Uint8Array, Buffer>()
+const leastTakenBytes = 1024 * 1024
+
+/** So that answers of about the same size can use the same memory. */
+function roundUp(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / leastTakenBytes) * leastTakenBytes
+}
+
+/** Of what was collected here: nobody ever looks at it again. Need not be called. */
+export function releaseAnswer(bytes: Uint8Array): void {
+  const taken = takenFor.get(bytes)
+  takenFor.delete(bytes)
+  if (taken) memory.giveBack(taken)
+}
+
 async function readWhole(
   body: DirectBody,
   kind: Exclude<AnswerKind, 'object'>,
@@ -31,9 +49,13 @@ async function readWhole(
   if (signal?.aborted || body.sizeBytes > maxBytes[kind]) giveUp()
   if (body.sizeBytes > maxBytes[kind]) return undefined
   signal?.addEventListener('abort', giveUp, { once: true })
-  const bytes = Buffer.allocUnsafeSlow(body.sizeBytes)
+  const { sizeBytes } = body
+  const isLarge = sizeBytes >= leastTakenBytes
+  const taken = isLarge ? memory.take(roundUp(sizeBytes)) : Buffer.allocUnsafeSlow(sizeBytes)
+  const bytes = taken.subarray(0, sizeBytes)
   try {
     await body.readInto(bytes)
+    if (isLarge) takenFor.set(bytes, taken)
     return bytes
   } catch {
     throw signal?.aborted ? signal.reason : brokenOff()

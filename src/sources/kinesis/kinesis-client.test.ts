@@ -11,16 +11,21 @@ import { ProbeFailure } from '../source.ts'
 import { type Kinesis, makeKinesis } from './kinesis-client.ts'
 
 const records = Array.from({ length: 200 }, (_, index) => `${index} `.repeat(5_000))
-const page = JSON.stringify({
-  Records: records.map((text, index) => ({
-    SequenceNumber: String(index),
-    PartitionKey: 'a',
-    ApproximateArrivalTimestamp: 1_700_000_000,
-    Data: Buffer.from(text).toString('base64'),
-  })),
-  NextShardIterator: 'next',
-  MillisBehindLatest: 0,
-})
+
+function pageOf(texts: string[]): string {
+  return JSON.stringify({
+    Records: texts.map((text, index) => ({
+      SequenceNumber: String(index),
+      PartitionKey: 'a',
+      ApproximateArrivalTimestamp: 1_700_000_000,
+      Data: Buffer.from(text).toString('base64'),
+    })),
+    NextShardIterator: 'next',
+    MillisBehindLatest: 0,
+  })
+}
+
+const page = pageOf(records)
 
 interface Asked {
   target: string
@@ -105,6 +110,22 @@ describe('a page of records', { timeout: 60_000 }, () => {
       ['one', 'two', 'three'].map((ShardIterator) => ['Kinesis_20131202.GetRecords', { ShardIterator, Limit: 1_000 }]),
     )
     assert.equal(new Set(asked.map(({ connection }) => connection)).size, 1)
+  })
+
+  it('stays as it is while others come', async () => {
+    const textsOf = (order: number): string[] => records.map((text) => text.replaceAll(' ', ` ${order}`))
+    await start((response) => {
+      const text = pageOf(textsOf(asked.length))
+      response.writeHead(200, { 'content-length': Buffer.byteLength(text) }).end(text)
+    })
+    const read = async () => {
+      const given = await kinesis.readPage('first', 1_000)
+      assert.ok(typeof given === 'object')
+      return given.records.map(({ data }) => data)
+    }
+    const pages = [await read(), await read(), ...(await Promise.all([read(), read(), read()])), await read()]
+    const found = pages.map((datas) => datas.map((data) => Buffer.from(data).toString())).toSorted()
+    assert.deepEqual(found, [1, 2, 3, 4, 5, 6].map(textsOf).toSorted())
   })
 
   it('may come in pieces of unknown number', async () => {

@@ -1,6 +1,7 @@
 // Pages of records, read out of the answers of Kinesis by ourselves: the client of AWS examines every character of every record
 // before it decodes it, which takes longer than all the rest. It still signs, sends and repeats the requests, and reads the errors.
 import { GetRecordsCommand, type GetRecordsCommandInput, type KinesisClient } from '@aws-sdk/client-kinesis'
+import { releaseAnswer } from '../aws/aws-answer.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
 export interface Page {
@@ -28,8 +29,12 @@ export function makeAskForPage(client: KinesisClient): AskForPage {
   reader.deserializeResponse = async (operation, context, response) => {
     const { statusCode, body } = response
     const isPage = operation.name === 'GetRecords' && statusCode === 200 && Buffer.isBuffer(body)
+    if (!isPage) return readOther(operation, context, response)
+    const page = parsePage(body)
+    // Not of one that cannot be read: the client may look at it once more.
+    releaseAnswer(body)
     // The client writes its attempts into $metadata.
-    return isPage ? { $metadata: {}, page: parsePage(body) } : readOther(operation, context, response)
+    return { $metadata: {}, page }
   }
   return async (input, options) => {
     const answer: object = await client.send(new GetRecordsCommand(input), options)
@@ -39,7 +44,7 @@ export function makeAskForPage(client: KinesisClient): AskForPage {
   }
 }
 
-/** Throws when it is not an answer of Kinesis. */
+/** Throws when it is not an answer of Kinesis. Nothing of what it gives is in the body. */
 export function parsePage(body: Buffer): Page {
   const { rest, lifted } = liftData(body)
   const { Records, NextShardIterator, MillisBehindLatest } = fieldsOf(JSON.parse(rest))
@@ -60,6 +65,9 @@ const dataField = Buffer.from('"Data"')
 function liftData(body: Buffer): { rest: string; lifted: Buffer[] } {
   const pieces: string[] = []
   const lifted: Buffer[] = []
+  // One memory for all of them. Base64 is longer than what it stands for.
+  const decoded = Buffer.allocUnsafeSlow(Math.ceil(body.length * 0.75))
+  let decodedBytes = 0
   let keptFrom = 0
   for (let at = body.indexOf(dataField); at !== -1; at = body.indexOf(dataField, at)) {
     const colonAt = skipSpace(body, at + dataField.length)
@@ -67,8 +75,10 @@ function liftData(body: Buffer): { rest: string; lifted: Buffer[] } {
     at = colonAt
     if (body[colonAt] !== colon || body[valueAt] !== quote) continue
     const endAt = body.indexOf(quote, valueAt + 1)
-    const data = endAt === -1 ? undefined : decode(body.toString('latin1', valueAt + 1, endAt))
+    const room = decoded.subarray(decodedBytes)
+    const data = endAt === -1 ? undefined : decode(body.toString('latin1', valueAt + 1, endAt), room)
     if (!data) continue
+    decodedBytes += data.length
     pieces.push(body.toString('utf8', keptFrom, valueAt), String(lifted.length))
     lifted.push(data)
     keptFrom = endAt + 1
@@ -99,9 +109,9 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 }
 
 /** Undefined when it is not base64: of that, the decoder leaves out without a word what it does not know. */
-function decode(text: string): Buffer | undefined {
+function decode(text: string, room: Buffer = Buffer.allocUnsafeSlow(text.length)): Buffer | undefined {
   const { length } = text
-  const data = Buffer.from(text, 'base64')
+  const data = room.subarray(0, room.write(text, 'base64'))
   const isPadded = text.charCodeAt(length - 1) === equals
   const paddings = isPadded ? (text.charCodeAt(length - 2) === equals ? 2 : 1) : 0
   return length % 4 === 0 && data.length === (length / 4) * 3 - paddings ? data : undefined

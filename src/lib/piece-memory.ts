@@ -1,4 +1,4 @@
-// Memory for pieces of objects, which is used again when nobody looks at a piece any more: what is thrown away by megabytes has the
+// Memory for what is read by megabytes, which is used again when nobody looks at a piece any more: what is thrown away by megabytes has the
 // engine of this process search all of its memory, again and again.
 import { Buffer } from 'node:buffer'
 
@@ -8,12 +8,11 @@ export interface PieceMemory {
   giveBack(taken: Buffer): void
 }
 
-/** Of two of the largest pieces, with what came after them. */
-const mostFreeBytes = 2 * 42 * 1024 * 1024
 /** What nobody has taken for so long is not kept. */
 const longestIdleMs = 10_000
 
-export function makePieceMemory(): PieceMemory {
+/** `mostFreeBytes`: what is kept for the next ones. */
+export function makePieceMemory(mostFreeBytes: number): PieceMemory {
   let free: Buffer[] = []
   let freeBytes = 0
   let idleTimer: NodeJS.Timeout | undefined

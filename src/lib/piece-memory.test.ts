@@ -3,10 +3,11 @@ import { describe, it, mock } from 'node:test'
 import { makePieceMemory } from './piece-memory.ts'
 
 const mebibyte = 1024 * 1024
+const limit = 68 * mebibyte
 
 describe('memory for pieces', () => {
   it('gives what was given back to whoever needs about as much', () => {
-    const memory = makePieceMemory()
+    const memory = makePieceMemory(limit)
     const first = memory.take(1000)
     memory.giveBack(first)
     assert.notEqual(memory.take(1001), first, 'too small')
@@ -16,7 +17,7 @@ describe('memory for pieces', () => {
   })
 
   it('keeps two of the largest pieces, whatever small ones were there before', () => {
-    const memory = makePieceMemory()
+    const memory = makePieceMemory(limit)
     const small = [2, 2, 4, 4, 4].map((size) => memory.take(size * mebibyte))
     const large = [memory.take(33 * mebibyte), memory.take(33 * mebibyte)]
     for (const piece of [...small, ...large]) memory.giveBack(piece)
@@ -28,7 +29,7 @@ describe('memory for pieces', () => {
   it('keeps nothing that nobody has asked for in ten seconds', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
-      const memory = makePieceMemory()
+      const memory = makePieceMemory(limit)
       const piece = memory.take(1000)
       memory.giveBack(piece)
       mock.timers.tick(9_999)
