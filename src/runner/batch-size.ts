@@ -20,7 +20,7 @@ export interface BatchSize {
   note(rows: number, refused: number): void
 }
 
-/** `lanes`: deliveries under way at the same time; one more batch is being read meanwhile. */
+/** `lanes`: inserts under way at the same time; one more batch is being read, or made ready, meanwhile. */
 export function makeBatchSize({ replicaMemoryGb }: Pick<Scaling, 'replicaMemoryGb'>, lanes: number): BatchSize {
   const heldBytes = Math.min(mostHeldBytes, (replicaMemoryGb * gibibyte) / 7)
   const fullBytes = Math.min(mostBytes, heldBytes / (lanes + 1))

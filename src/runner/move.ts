@@ -38,7 +38,7 @@ export interface WorkerOptions {
 
 /** How the rows of a kind of pipe are moved. */
 export interface Mover<End> {
-  /** Deliveries under way at the same time. */
+  /** Inserts under way at the same time. */
   lanes: number
   /** Connects to the engine. */
   open(signal: AbortSignal): Promise<End>

@@ -32,29 +32,17 @@ export async function moveObjects(session: Session): Promise<'stopped' | 'comple
   )
 }
 
-/** The next one, so that the engine need not wait while one is finished and another is recorded. */
-const ahead = 1
-
-/** Deliveries under way at the same time. */
-export function objectLanes(scaling: ScalingOf, settings: SettingsOf): number {
-  return insertsOf(scaling, settings) + ahead
-}
-
-interface ScalingOf {
-  concurrency: number
-}
-
-interface SettingsOf {
-  object_storage_concurrency: number
-}
-
-function insertsOf({ concurrency }: ScalingOf, { object_storage_concurrency }: SettingsOf): number {
+export function objectLanes(
+  { concurrency }: { concurrency: number },
+  { object_storage_concurrency }: { object_storage_concurrency: number },
+): number {
   return concurrency > 0 ? concurrency : object_storage_concurrency
 }
 
 export function dispatchObjects(session: Session, firstNumber: number, reader: SourceReader): Dispatch {
-  const inserts = insertsOf(session.parts.pipe.scaling, session.settings)
-  return makeDispatch(session, { firstNumber, inserts, ahead, reader })
+  const inserts = objectLanes(session.parts.pipe.scaling, session.settings)
+  // The next one is made ready, so that the engine need not wait while one is finished and another is recorded.
+  return makeDispatch(session, { firstNumber, inserts, ahead: 1, reader })
 }
 
 async function readOn(
