@@ -207,7 +207,8 @@ chDB behind a small HTTP server of our tests; Penstock knows a repeated batch th
 and a staging table, which is more work for that engine than a bare insert.
 
 From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
-socket one after the other. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
+socket one after the other, in the order in which the source gives them: an engine sorts what is not sorted, and topics of several
+partitions are not. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
 with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it moves a million rows, and its time begins when it has its
 partitions. *A bare copy* (bench/pipes-copy.ts) reads file after file from the store and passes it on as it comes: more than the
 limit, which has the rows in memory already, and the least that anybody must do to whom they are not given.

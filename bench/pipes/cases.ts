@@ -1,6 +1,6 @@
 // What is compared: from which source into which engine, by whom, and what is promised of Penstock.
 import { fillLog } from './changes.ts'
-import type { KafkaFeed, ObjectFeed } from './feeds.ts'
+import { type KafkaFeed, linesOfTopic, type ObjectFeed } from './feeds.ts'
 import { type Bodies, makeBodies } from './limit.ts'
 import {
   inTable,
@@ -11,6 +11,7 @@ import {
   measurePenstock,
   type Work,
 } from './measure.ts'
+import { linesOf } from './orders.ts'
 import { makeOrders, makeReplica } from './postgres-feed.ts'
 import { type CopyMeasurement, copyAll, type PipeKind } from './postgres-limit.ts'
 import type { EngineName, FeedName, Servers } from './servers.ts'
@@ -109,11 +110,17 @@ export const cases: Case[] = [
 
 const batchRowsOf = (peer: string): number => Number(peer.slice('peer-'.length))
 
-const bodiesOf = new Map<number, Bodies>()
+type RowOrder = 'sorted' | 'topic'
 
-function bodiesFor(rows: number): Bodies {
-  const bodies = bodiesOf.get(rows) ?? makeBodies(rows)
-  bodiesOf.set(rows, bodies)
+/** Gigabytes: only those of the last case are kept. */
+let lastBodies: { rows: number; order: RowOrder; bodies: Bodies } | undefined
+
+/** The engine sorts what is not sorted: the limit has the rows in the order in which Penstock gets them. */
+function bodiesFor(rows: number, order: RowOrder): Bodies {
+  if (lastBodies?.rows === rows && lastBodies.order === order) return lastBodies.bodies
+  lastBodies = undefined
+  const bodies = makeBodies(rows, order === 'topic' ? linesOfTopic : linesOf)
+  lastBodies = { rows, order, bodies }
   return bodies
 }
 
@@ -133,7 +140,7 @@ async function openStream(
     return { engine, feed: await source.feed(count), rows: count }
   }
   const [work, peerWork] = [await workOf(rows), await workOf(Math.min(rows, peerRows))]
-  const bodies = bodiesFor(rows)
+  const bodies = bodiesFor(rows, ends.feed === 'kafka' ? 'topic' : 'sorted')
   return {
     title: `${source.name}, ${engine.name} ${engine.version}`,
     bytes: bytesOf(bodies),
@@ -158,7 +165,7 @@ async function openKinesis(servers: Servers, rows: number): Promise<OpenCase> {
   const { feed, readAll } = source
   const penstock = await servers.penstock('kinesis', { PENSTOCK_AWS_ENDPOINTS: `kinesis=${feed.endpoint}` })
   const work: Work = { engine, feed, rows }
-  const bodies = bodiesFor(rows)
+  const bodies = bodiesFor(rows, 'sorted')
   return {
     title: `${source.name}, ${engine.name} ${engine.version}`,
     bytes: bytesOf(bodies),
@@ -179,7 +186,7 @@ async function openQueue(servers: Servers, rows: number, engineName: EngineName)
   const [source, engine] = [await servers.queue(rows), await servers.engine(engineName)]
   const { newFeed, readAll } = source
   const penstock = await servers.penstock(`queue into ${engineName}`)
-  const bodies = bodiesFor(rows)
+  const bodies = bodiesFor(rows, 'sorted')
   return {
     title: `${source.name}, ${engine.name} ${engine.version}`,
     bytes: bytesOf(bodies),

@@ -93,6 +93,17 @@ async function produce(broker: string, topic: string, rows: number): Promise<voi
   }
 }
 
+/** Orders from `begin` up to and without `end`, as whoever reads the topic has them: partition after partition. */
+export function linesOfTopic(begin: number, end: number): Buffer {
+  const pieces = Array.from({ length: partitions }, (): Buffer[] => [])
+  for (let first = begin, next: number; first < end; first = next) {
+    const recordBatch = Math.floor(first / rowsPerRecordBatch)
+    next = Math.min(end, (recordBatch + 1) * rowsPerRecordBatch)
+    pieces[recordBatch % partitions]!.push(linesOf(first, next))
+  }
+  return Buffer.concat(pieces.flat())
+}
+
 export async function startObjectFeed(): Promise<FeedServer> {
   const server = await startVersitygw()
   const { endpoint, region, accessKey, name } = server

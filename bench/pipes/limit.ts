@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
-import { linesOf, usualRowBytes } from './orders.ts'
+import { usualRowBytes } from './orders.ts'
 
 export type BodyEncoding = 'plain' | 'gzip'
 
@@ -16,7 +16,8 @@ export interface Bodies {
   gzip: Buffer[]
 }
 
-export function makeBodies(rows: number): Bodies {
+/** `linesOf`: orders from one number up to another, in the order in which the source gives them. */
+export function makeBodies(rows: number, linesOf: (begin: number, end: number) => Buffer): Bodies {
   const rowsPerBody = Math.floor(insertBytes / usualRowBytes)
   const plain: Buffer[] = []
   for (let begin = 0; begin < rows; begin += rowsPerBody) {

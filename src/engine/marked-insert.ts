@@ -6,7 +6,7 @@ import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName } from './side-tables.ts'
 import { move, moveStaged, type SinkParts, type StagedRows, withStaged, withStagingTable } from './staged-insert.ts'
-import { markerColumn } from './table-delivery.ts'
+import { markerColumn, markerOf } from './table-delivery.ts'
 import { commentOf } from './under-way.ts'
 import { insertByView } from './view-insert.ts'
 
@@ -33,7 +33,7 @@ async function moveMarked(
   const conditions = [mayInsert(parts, insert.token), ...where]
   const text =
     `INSERT INTO ${fullName(parts.table)} ${commentOf(parts, insert.token)} (${columns}) ` +
-    `SELECT ${selected}, ${quoteText(insert.token)} FROM ${fullName(from)} WHERE ${conditions.join(' AND ')}`
+    `SELECT ${selected}, ${quoteText(markerOf(insert.token))} FROM ${fullName(from)} WHERE ${conditions.join(' AND ')}`
   await move(parts, text, insert, signal)
 }
 
@@ -43,7 +43,7 @@ async function moveMarked(
  */
 async function moveMissing(parts: SinkParts, insert: Insert, staged: StagedRows, signal: AbortSignal): Promise<void> {
   const { table, partitionKey } = parts
-  const there = `${fullName(table)} WHERE ${quoteName(markerColumn)} = ${quoteText(insert.token)}`
+  const there = `${fullName(table)} WHERE ${quoteName(markerColumn)} = ${quoteText(markerOf(insert.token))}`
   if (partitionKey === '') {
     const where = [...staged.where, `(SELECT count() FROM ${there}) = 0`]
     await moveMarked(parts, insert, { ...staged, where }, signal)

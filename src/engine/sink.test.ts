@@ -7,6 +7,7 @@ import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { EngineError, type EngineTable, type Insert, type Sink } from './engine.ts'
 import { openSink } from './sink.ts'
+import { markerOf } from './table-delivery.ts'
 
 const pipeId = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'
 const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
@@ -57,7 +58,7 @@ const statements = {
     /^CREATE TABLE .*_rows` \(/,
     /^INSERT INTO .*_rows` .* SELECT 1/,
     /^INSERT INTO .*_rows` .* FORMAT/,
-    /^INSERT INTO .* SELECT .* 'a' FROM/,
+    new RegExp(`^INSERT INTO .* SELECT .* '${markerOf('a')}' FROM`),
     /^SELECT count\(\) AS fences/,
     /^SELECT count\(\) AS staged/,
   ],
@@ -252,8 +253,8 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(
         engine.rows(table.table).map(({ id, note, _penstock_batch: batch }) => ({ id, note, batch })),
         [
-          { id: 4, note: '', batch: 'a' },
-          { id: 4, note: '', batch: 'b' },
+          { id: 4, note: '', batch: markerOf('a') },
+          { id: 4, note: '', batch: markerOf('b') },
         ],
       )
     })

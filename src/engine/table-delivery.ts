@@ -1,9 +1,18 @@
 // How sure it is that a table has every row once after a failure, and why not more. What the engine cannot tell apart is not
 // promised.
+import { createHash } from 'node:crypto'
 import type { Delivery } from './engine.ts'
 import { quoteName } from './names.ts'
 
 export const markerColumn = '_penstock_batch'
+
+/**
+ * What the rows of a batch have in that column. Every row has it, and every merge copies it: the token itself, four times as long,
+ * was a tenth of the engine's work. It need not tell all batches apart, only a repeated one from those that are there.
+ */
+export function markerOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url').slice(0, 12)
+}
 
 /** Enough for a day of one insert every ten seconds. */
 export const tokenWindow = 10_000

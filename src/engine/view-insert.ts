@@ -11,6 +11,7 @@ import { sendRows } from './send-rows.ts'
 import { fullName, parseRows, queryTables, stagingTable, type TablePlace } from './side-tables.ts'
 import type { SinkParts } from './staged-insert.ts'
 import { fillText } from './staging-text.ts'
+import { markerOf } from './table-delivery.ts'
 import { commentOf } from './under-way.ts'
 import { findPassage, type Passage, passageText, type TableColumn, viewText } from './view-text.ts'
 
@@ -75,7 +76,7 @@ async function loadPassage(
   )
   const columns = parseRows<TableColumn & { plain: string | number }>(answer)
   if (columns.length === 0 || columns.some(({ plain }) => Number(plain) === 0)) return undefined
-  const marker = isMarked ? insert.token : undefined
+  const marker = isMarked ? markerOf(insert.token) : undefined
   const passage = findPassage(insert, columns, { marker, mayHaveNulls: way === 'nullable' })
   if (!passage || !isMarked) return passage
   return { ...passage, where: [mayInsert(parts, insert.token), ...passage.where] }

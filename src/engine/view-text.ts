@@ -23,7 +23,7 @@ export interface Passage {
 }
 
 export interface PassageOptions {
-  /** The token of a batch whose rows are marked with it. */
+  /** Of a batch whose rows are marked with it. */
   marker: string | undefined
   /**
    * Whether fields are read as what can be NULL. Otherwise they are read as their columns are, which is cheaper: a null is refused

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { EngineError, type EngineTable, type Insert, type Sink } from '../../src/engine/engine.ts'
+import { markerOf } from '../../src/engine/table-delivery.ts'
 import { insertOf, linesOf, never, SinkWorld } from './sink-world.ts'
 
 const isPassing = (error: unknown): boolean => error instanceof EngineError && error.kind === 'passing'
@@ -270,9 +271,10 @@ describe('a batch that goes through a view', () => {
       await sink.insert(insertOf('a', Buffer.from('7,2026-01-01,1\n8,,2\n'), csv), never)
       await sink.insert(insertOf('b', Buffer.from('{"id":3,"note":"x"}')), never)
     })
+    const [a, b] = [markerOf('a'), markerOf('b')]
     assert.equal(
       await query(`SELECT * FROM pipes.${table.table} ORDER BY id`),
-      '1\t2026-01-01\t7\t[]\ta\n2\t\\N\t8\t[]\ta\n3\t\\N\tx\t[]\tb\n',
+      `1\t2026-01-01\t7\t[]\t${a}\n2\t\\N\t8\t[]\t${a}\n3\t\\N\tx\t[]\t${b}\n`,
     )
     const made = (await world.engine.listQueries(`${table.table}_penstock`)).filter(({ query: text }) =>
       text.startsWith('CREATE MATERIALIZED VIEW'),
