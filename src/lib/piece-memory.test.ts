@@ -16,6 +16,13 @@ describe('memory for pieces', () => {
     assert.notEqual(memory.take(500), first, 'taken by another')
   })
 
+  it('gives large pieces that differ by a few bytes the same memory', () => {
+    const memory = makePieceMemory(limit)
+    const first = memory.take(32 * mebibyte + 1)
+    memory.giveBack(first)
+    assert.equal(memory.take(32 * mebibyte + 100), first)
+  })
+
   it('keeps two of the largest pieces, whatever small ones were there before', () => {
     const memory = makePieceMemory(limit)
     const small = [2, 2, 4, 4, 4].map((size) => memory.take(size * mebibyte))

@@ -8,6 +8,9 @@ export interface PieceMemory {
   giveBack(taken: Buffer): void
 }
 
+/** Pieces of about the same size are to fit into each other's memory: files of one kind differ by a few bytes. */
+const stepBytes = 1024 * 1024
+
 /** What nobody has taken for so long is not kept. */
 const longestIdleMs = 10_000
 
@@ -33,7 +36,7 @@ export function makePieceMemory(mostFreeBytes: number): PieceMemory {
     take(sizeBytes) {
       const fits = ({ length }: Buffer): boolean => length >= sizeBytes && length <= 2 * sizeBytes
       const found = free.findLastIndex(fits)
-      return (found === -1 ? undefined : remove(found)) ?? Buffer.allocUnsafeSlow(sizeBytes)
+      return (found === -1 ? undefined : remove(found)) ?? Buffer.allocUnsafeSlow(roundUp(sizeBytes))
     },
     giveBack(taken) {
       if (taken.length === 0 || taken.length > mostFreeBytes) return
@@ -44,4 +47,8 @@ export function makePieceMemory(mostFreeBytes: number): PieceMemory {
       idleTimer = idleTimer?.refresh() ?? setTimeout(forget, longestIdleMs).unref()
     },
   }
+}
+
+function roundUp(sizeBytes: number): number {
+  return sizeBytes < stepBytes ? sizeBytes : Math.ceil(sizeBytes / stepBytes) * stepBytes
 }

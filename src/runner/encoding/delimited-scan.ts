@@ -18,24 +18,26 @@ const backslash = 0x5c
 const isLineEnd = (byte: number | undefined): boolean => byte === newline || byte === carriageReturn
 
 export function delimitedRowEnds(text: DelimitedText): RowEnds {
-  const endsIn = text.format === 'CSV' ? csvEnds(text) : tabSeparatedEnds
+  const addEnds = text.format === 'CSV' ? csvEnds(text) : addTabSeparatedEnds
   return {
     // Empty lines at the end of an object are no rows, and only the last piece can tell that they are at the end.
     mayCutAt: (bytes, end) => !isLineEnd(bytes[end]),
-    find(bytes, ending) {
-      if (ending !== 'object') return endsIn(bytes).all()
+    find(bytes, ending, ends = new EndList()) {
+      if (ending !== 'object') {
+        addEnds(bytes, ends)
+        return ends.all()
+      }
       let length = bytes.length
       while (isLineEnd(bytes[length - 1])) length--
-      const ends = endsIn(bytes.subarray(0, length))
+      addEnds(bytes.subarray(0, length), ends)
       if (ends.last < length) ends.push(length)
       return ends.all()
     },
   }
 }
 
-function csvEnds(text: DelimitedText): (bytes: Buffer) => EndList {
-  return (bytes) => {
-    const ends = new EndList()
+function csvEnds(text: DelimitedText): (bytes: Buffer, ends: EndList) => void {
+  return (bytes, ends) => {
     let quoteAt = -1
     for (let start = 0; start < bytes.length; start = ends.last) {
       const lineEnd = bytes.indexOf(newline, start)
@@ -45,21 +47,18 @@ function csvEnds(text: DelimitedText): (bytes: Buffer) => EndList {
       if (end === undefined) break
       ends.push(end)
     }
-    return ends
   }
 }
 
 const positionOf = (index: number): number => (index === -1 ? Number.POSITIVE_INFINITY : index)
 
-function tabSeparatedEnds(bytes: Buffer): EndList {
-  const ends = new EndList()
+function addTabSeparatedEnds(bytes: Buffer, ends: EndList): void {
   let start = 0
   for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) {
     if (bytes[at - 1] === backslash && isEscaped(bytes, at, start)) continue
     start = at + 1
     ends.push(start)
   }
-  return ends
 }
 
 /** By an odd number of backslashes, the first of which may be as far back as `start`. */

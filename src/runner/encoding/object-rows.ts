@@ -26,7 +26,8 @@ export interface ObjectPiece {
 }
 
 interface PieceRows extends ObjectPiece {
-  starts: Uint32Array
+  /** Undefined while each row begins where the one before ends. */
+  starts: Uint32Array | undefined
   undecodable: readonly RefusedRow[]
   /** All rows lie as they are to be sent, one after the other. */
   isStraight: boolean
@@ -35,29 +36,33 @@ interface PieceRows extends ObjectPiece {
 /** Rejects with the reason of the signal that the rest has. */
 export async function rowsOfPiece(piece: ObjectPiece, rest: Rest): Promise<Rows> {
   const { format, bytes, ends } = piece
-  const starts = new Uint32Array(ends.length)
-  for (let index = 1; index < ends.length; index++) starts[index] = ends[index - 1]!
   const undecodable: RefusedRow[] = []
   let isStraight = true
-  for (let index = 0; index < ends.length; index++) {
-    const start = starts[index]!
+  for (let index = 0, start = 0; index < ends.length; index++) {
     const end = ends[index]!
     const reason = format.check(bytes, start, end)
     if (reason !== undefined) undecodable.push({ index, reason })
     if (isStraight) isStraight = reason === undefined && format.isStraight(bytes, start, end)
     if (index % 64 === 0) await rest()
+    start = end
   }
-  return pieceRows({ ...piece, starts, ends, undecodable, isStraight })
+  return pieceRows({ ...piece, starts: undefined, undecodable, isStraight })
+}
+
+function rowAt({ starts, ends }: PieceRows, index: number): TextRange {
+  const start = starts ? starts[index]! : index === 0 ? 0 : ends[index - 1]!
+  return { start, end: ends[index]! }
 }
 
 function pieceRows(parts: PieceRows): Rows {
-  const { format, starts, ends, undecodable } = parts
+  const { format, ends, undecodable } = parts
   const select = (indexes: number[], left: readonly RefusedRow[]): Rows => {
+    const rows = indexes.map((index) => rowAt(parts, index))
     const selected = {
-      starts: Uint32Array.from(indexes, (index) => starts[index]!),
-      ends: Uint32Array.from(indexes, (index) => ends[index]!),
+      starts: Uint32Array.from(rows, ({ start }) => start),
+      ends: Uint32Array.from(rows, ({ end }) => end),
     }
-    const readBytes = indexes.reduce((sizeBytes, index) => sizeBytes + ends[index]! - starts[index]!, 0)
+    const readBytes = rows.reduce((sizeBytes, { start, end }) => sizeBytes + end - start, 0)
     return pieceRows({ ...parts, ...selected, undecodable: left, isStraight: false, readBytes })
   }
   return {
@@ -75,7 +80,7 @@ function pieceRows(parts: PieceRows): Rows {
       const { indexes, left } = partWithout(ends.length, undecodable, refused)
       return select(indexes, left)
     },
-    keep: (index) => keptRow(parts, { start: starts[index]!, end: ends[index]! }),
+    keep: (index) => keptRow(parts, rowAt(parts, index)),
     release: () => parts.release?.(),
   }
 }
@@ -89,12 +94,13 @@ function* straightBody({ bytes, ends }: PieceRows): Generator<Uint8Array, void> 
   if (bytes[end - 1] !== newline[0]) yield newline
 }
 
-function* writtenBody({ format, bytes, starts, ends, undecodable }: PieceRows): Generator<Uint8Array, void> {
+function* writtenBody(parts: PieceRows): Generator<Uint8Array, void> {
+  const { format, bytes, ends, undecodable } = parts
   const skipped = new Set(undecodable.map(({ index }) => index))
   const out = new ByteOutput()
   for (let index = 0; index < ends.length; index++) {
     if (skipped.has(index)) continue
-    format.write(bytes, { start: starts[index]!, end: ends[index]! }, out)
+    format.write(bytes, rowAt(parts, index), out)
     if (out.sizeBytes >= chunkBytes) yield* out.lend()
   }
   if (out.sizeBytes > 0) yield* out.lend()

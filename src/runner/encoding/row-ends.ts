@@ -7,8 +7,11 @@ import type { Rest } from './rest.ts'
 export type Ending = 'anywhere' | 'row' | 'object'
 
 export interface RowEnds {
-  /** The ends of all rows that are whole, in order; each begins where the one before ends. */
-  find(bytes: Buffer, ending: Ending): Uint32Array
+  /**
+   * The ends of all rows that are whole, in order; each begins where the one before ends. They lie in an empty list, of whoever gives
+   * one.
+   */
+  find(bytes: Buffer, ending: Ending, list?: EndList): Uint32Array
   /** Whether a piece may end there. */
   mayCutAt(bytes: Buffer, end: number): boolean
 }
@@ -21,15 +24,20 @@ export async function findEnds(
   bytes: Buffer,
   { ending, rest, firstStepBytes = stepBytes }: { ending: Ending; rest: Rest; firstStepBytes?: number },
 ): Promise<Uint32Array> {
-  const ends = new EndList()
+  let ends = new EndList()
+  // What one step has found is copied before the next: to throw away lists by megabytes has all memory searched for what is left.
+  const list = new EndList()
   for (let sizeBytes = firstStepBytes; ; ) {
     const start = ends.last
     const isLast = bytes.length - start <= sizeBytes
     const step = isLast ? bytes.subarray(start) : bytes.subarray(start, start + sizeBytes)
-    const found = rowEnds.find(step, isLast ? ending : 'anywhere')
+    list.clear()
+    const found = rowEnds.find(step, isLast ? ending : 'anywhere', list)
     // What follows an end may decide whether there is one, as it does for a piece.
     const isSure = (end: number): boolean => rowEnds.mayCutAt(bytes, start + end)
     const count = isLast ? found.length : found.findLastIndex(isSure) + 1
+    // The others have about as many.
+    if (start === 0) ends = new EndList((count * bytes.length * 1.1) / step.length)
     for (let index = 0; index < count; index++) ends.push(start + found[index]!)
     if (isLast) return ends.all()
     sizeBytes = count === 0 ? sizeBytes * 2 : firstStepBytes
@@ -39,8 +47,12 @@ export async function findEnds(
 
 /** Numbers of 32 bits: an object has a million rows, and a list of numbers takes twice the memory. */
 export class EndList {
-  #ends = new Uint32Array(1024)
+  #ends: Uint32Array
   #count = 0
+
+  constructor(expected = 0) {
+    this.#ends = new Uint32Array(Math.max(1024, Math.ceil(expected)))
+  }
 
   /** Of the last row, or 0. */
   get last(): number {
@@ -56,6 +68,10 @@ export class EndList {
     this.#ends[this.#count++] = end
   }
 
+  clear(): void {
+    this.#count = 0
+  }
+
   all(): Uint32Array {
     return this.#ends.subarray(0, this.#count)
   }
@@ -68,8 +84,7 @@ export class EndList {
  */
 export const jsonLineEnds: RowEnds = {
   mayCutAt: () => true,
-  find(bytes, ending) {
-    const ends = new EndList()
+  find(bytes, ending, ends = new EndList()) {
     let first = skipSpace(bytes, 0)
     for (let newline = bytes.indexOf(0x0a, first); newline !== -1; newline = bytes.indexOf(0x0a, first)) {
       first = skipSpace(bytes, newline + 1)
@@ -96,8 +111,7 @@ function isBetweenRows(bytes: Buffer, newline: number, next: number): boolean {
 /** Objects of JSON that have commas between them, with or without a list around them. */
 export const jsonListEnds: RowEnds = {
   mayCutAt: () => true,
-  find(bytes, ending) {
-    const ends = new EndList()
+  find(bytes, ending, ends = new EndList()) {
     for (let at = skipBetween(bytes, 0); at < bytes.length; ) {
       const end = bytes[at] === code.closeObject ? at + 1 : endOfValue(bytes, at, bytes.length)
       const next = end === undefined ? bytes.length : skipBetween(bytes, end)

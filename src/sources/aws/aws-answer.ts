@@ -28,11 +28,6 @@ const memory = makePieceMemory(2 * 16 * 1024 * 1024)
 const takenFor = new WeakMap<Uint8Array, Buffer>()
 const leastTakenBytes = 1024 * 1024
 
-/** So that answers of about the same size can use the same memory. */
-function roundUp(sizeBytes: number): number {
-  return Math.ceil(sizeBytes / leastTakenBytes) * leastTakenBytes
-}
-
 /** Of what was collected here: nobody ever looks at it again. Need not be called. */
 export function releaseAnswer(bytes: Uint8Array): void {
   const taken = takenFor.get(bytes)
@@ -51,7 +46,7 @@ async function readWhole(
   signal?.addEventListener('abort', giveUp, { once: true })
   const { sizeBytes } = body
   const isLarge = sizeBytes >= leastTakenBytes
-  const taken = isLarge ? memory.take(roundUp(sizeBytes)) : Buffer.allocUnsafeSlow(sizeBytes)
+  const taken = isLarge ? memory.take(sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes)
   const bytes = taken.subarray(0, sizeBytes)
   try {
     await body.readInto(bytes)
