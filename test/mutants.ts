@@ -971,6 +971,13 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     tests: ['test/heavy/timed/soak.test.ts'],
   },
   {
+    name: 'page-not-held',
+    file: 'src/sources/kinesis/kinesis-batches.ts',
+    find: 'if (memory === next?.memory) memory.hold()',
+    replace: 'if (memory === undefined) memory.hold()',
+    tests: ['src/sources/kinesis/kinesis-batches.test.ts'],
+  },
+  {
     name: 'polled-from-what-was-given',
     file: 'src/sources/kinesis/kinesis-reader.ts',
     find: 'kinesis.findStart(shard.id, resumeOf(shard), signal)',

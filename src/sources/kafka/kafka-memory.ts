@@ -1,12 +1,6 @@
 // Memory for the large answers of a broker, which is used again when nobody holds it any more: what is thrown away by megabytes has
-// the engine of this process search all of its memory, again and again. Whoever does not release what it holds leaves it to that
-// search, and nothing is lost; whoever releases it must never look at it again.
-
-export interface HeldMemory {
-  /** There is one more who looks at it. */
-  hold(): void
-  release(): void
-}
+// the engine of this process search all of its memory, again and again.
+import { type HeldMemory, makeHeldMemory } from '../../lib/held-memory.ts'
 
 /** By what a view lies in. */
 const held = new WeakMap<ArrayBufferLike, HeldMemory>()
@@ -38,19 +32,10 @@ export function makeAnswerMemory(): AnswerMemory {
     return taken
   }
 
-  const lend = (buffer: Buffer): HeldMemory => {
-    let holders = 1
-    return {
-      hold() {
-        holders++
-      },
-      release() {
-        holders--
-        if (holders !== 0 || freeBytes + buffer.length > mostFreeBytes) return
-        free.push(buffer)
-        freeBytes += buffer.length
-      },
-    }
+  const keep = (buffer: Buffer): void => {
+    if (freeBytes + buffer.length > mostFreeBytes) return
+    free.push(buffer)
+    freeBytes += buffer.length
   }
 
   return {
@@ -58,7 +43,10 @@ export function makeAnswerMemory(): AnswerMemory {
       const fits = ({ length }: Buffer): boolean => length >= sizeBytes && length <= 2 * sizeBytes + stepBytes
       const found = takeFree(free.findLastIndex(fits))
       const buffer = found ?? Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / stepBytes) * stepBytes)
-      held.set(buffer.buffer, lend(buffer))
+      held.set(
+        buffer.buffer,
+        makeHeldMemory(() => keep(buffer)),
+      )
       return buffer.subarray(0, sizeBytes)
     },
     shrink() {

@@ -1,8 +1,8 @@
 // One record as it lies in its batch: it knows where its parts are, and makes them when they are asked for. What is wrong with it
 // shows when it is scanned, never later.
+import type { HeldMemory } from '../../lib/held-memory.ts'
 import type { Row, SourceRecord } from '../source.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
-import type { HeldMemory } from './kafka-memory.ts'
 
 /** What the records of a batch have in common. */
 export interface UnpackedBatch {

@@ -1,8 +1,8 @@
 // Reads the batches of records that a broker hands out as they are stored. Markers of transactions and records of aborted ones
 // are passed over, but counted: the next offset after them is where reading goes on.
 import { crc32c, Reader } from '@platformatic/kafka'
+import type { HeldMemory } from '../../lib/held-memory.ts'
 import { decompressBatch, UnreadableBatch } from './kafka-compression.ts'
-import type { HeldMemory } from './kafka-memory.ts'
 import { type Cursor, KafkaRecord, type Scan, scanRecord, type UnpackedBatch } from './kafka-record.ts'
 import type { KafkaRecordList } from './kafka-record-list.ts'
 

@@ -1,5 +1,6 @@
 // What waits of the shards of a stream, as batches.
-import type { Batch, ReadLimits, SourceRecord } from '../source.ts'
+import type { HeldMemory } from '../../lib/held-memory.ts'
+import type { Batch, ReadLimits, RecordList, SourceRecord } from '../source.ts'
 import { decompress, type KinesisRecord } from './kinesis-record.ts'
 import { advance, beginningOf, endOf, type ReadShard } from './kinesis-shards.ts'
 
@@ -53,7 +54,23 @@ function takeBatch(
   const [firstTaken, lastTaken] = [taken[0], taken.at(-1)]
   if (!firstTaken || !lastTaken) return shard.mustTellStart ? { partition, ...beginningOf(shard), records } : undefined
   shard.waiting.splice(0, taken.length)
-  return { partition, ...advance(shard, firstTaken, lastTaken), records }
+  return { partition, ...advance(shard, firstTaken, lastTaken), records: releasable(records, holdMemory(taken, shard)) }
+}
+
+/** From pages that are used up, what they held is taken over. */
+function holdMemory(taken: KinesisRecord[], { waiting: [next] }: ReadShard): HeldMemory[] {
+  const held = [...new Set(taken.flatMap(({ memory }) => memory ?? []))]
+  for (const memory of held) if (memory === next?.memory) memory.hold()
+  return held
+}
+
+function releasable(records: SourceRecord[], held: HeldMemory[]): RecordList {
+  let isReleased = false
+  const release = (): void => {
+    if (!isReleased) for (const memory of held) memory.release()
+    isReleased = true
+  }
+  return Object.assign(records, { release })
 }
 
 /** What looks compressed and is not, or holds more than a record can, is a record like any other: whoever decodes it will say so. */

@@ -1,6 +1,8 @@
 // Pages of records, read out of the answers of Kinesis by ourselves: the client of AWS examines every character of every record
 // before it decodes it, which takes longer than all the rest. It still signs, sends and repeats the requests, and reads the errors.
 import { GetRecordsCommand, type GetRecordsCommandInput, type KinesisClient } from '@aws-sdk/client-kinesis'
+import { type HeldMemory, makeHeldMemory } from '../../lib/held-memory.ts'
+import { makePieceMemory } from '../../lib/piece-memory.ts'
 import { releaseAnswer } from '../aws/aws-answer.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
@@ -46,11 +48,11 @@ export function makeAskForPage(client: KinesisClient): AskForPage {
 
 /** Throws when it is not an answer of Kinesis. Nothing of what it gives is in the body. */
 export function parsePage(body: Buffer): Page {
-  const { rest, lifted } = liftData(body)
+  const { rest, lifted, memory } = liftData(body)
   const { Records, NextShardIterator, MillisBehindLatest } = fieldsOf(JSON.parse(rest))
   const next = NextShardIterator ?? undefined
   if (!Array.isArray(Records) || (next !== undefined && typeof next !== 'string')) throw notAnAnswer()
-  const records = Records.map((record) => toRecord(fieldsOf(record), lifted))
+  const records = Records.map((record) => ({ ...toRecord(fieldsOf(record), lifted), ...(memory ? { memory } : {}) }))
   return { records, next, isBehind: Number(MillisBehindLatest ?? 0) > 0 }
 }
 
@@ -62,11 +64,11 @@ const dataField = Buffer.from('"Data"')
  * part of larger texts. Within a text of JSON, no quote stands without a backslash: what looks like the field is a field. Whatever
  * is written in another way stays where it is.
  */
-function liftData(body: Buffer): { rest: string; lifted: Buffer[] } {
+function liftData(body: Buffer): { rest: string; lifted: Buffer[]; memory: HeldMemory | undefined } {
   const pieces: string[] = []
   const lifted: Buffer[] = []
   // One memory for all of them. Base64 is longer than what it stands for.
-  const decoded = Buffer.allocUnsafeSlow(Math.ceil(body.length * 0.75))
+  const { decoded, memory } = takeMemory(Math.ceil(body.length * 0.75))
   let decodedBytes = 0
   let keptFrom = 0
   for (let at = body.indexOf(dataField); at !== -1; at = body.indexOf(dataField, at)) {
@@ -85,7 +87,17 @@ function liftData(body: Buffer): { rest: string; lifted: Buffer[] } {
     at = keptFrom
   }
   pieces.push(body.toString('utf8', keptFrom))
-  return { rest: pieces.join(''), lifted }
+  return { rest: pieces.join(''), lifted, memory }
+}
+
+/** Of all pipes together: as much as a delivery can have held. */
+const pageMemory = makePieceMemory(64 * 1024 * 1024)
+const leastReusedBytes = 1024 * 1024
+
+function takeMemory(sizeBytes: number): { decoded: Buffer; memory: HeldMemory | undefined } {
+  if (sizeBytes < leastReusedBytes) return { decoded: Buffer.allocUnsafeSlow(sizeBytes), memory: undefined }
+  const decoded = pageMemory.take(sizeBytes)
+  return { decoded, memory: makeHeldMemory(() => pageMemory.giveBack(decoded)) }
 }
 
 function skipSpace(body: Buffer, from: number): number {

@@ -2,12 +2,15 @@
 // first bytes tell.
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { _Record } from '@aws-sdk/client-kinesis'
+import type { HeldMemory } from '../../lib/held-memory.ts'
 
 export interface KinesisRecord {
   sequence: string
   key: string
   arrivedAtMs: number
   data: Uint8Array
+  /** What the data of all records of its page lie in. Held by the page, until it is used up. */
+  memory?: HeldMemory
 }
 
 export function toRecord({
