@@ -204,7 +204,8 @@ Orders of ten columns go into a MergeTree table, all on one machine. *Penstock* 
 is from the request that creates the pipe until the last row is in the table. The rows were counted, and the sum of their ids
 compared, after every measurement. Peak RSS is that of the whole process in the worst round. The modern engine is the library
 chDB behind a small HTTP server of our tests; Penstock knows a repeated batch there by its token, and in Debian's engine by a column
-and a staging table, which is more work for that engine than a bare insert.
+and a view that marks the rows with it, which is more work for that engine than a bare insert. What is sent to it bare *in the way that
+is exactly once there* goes through such views too: that is the most that anybody reaches with it who has no row twice.
 
 From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
 socket one after the other, in the order in which the source gives them: an engine sorts what is not sorted, and topics of several

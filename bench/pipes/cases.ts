@@ -7,6 +7,7 @@ import {
   type Measurement,
   measureCopy,
   measureLimit,
+  measureMarked,
   measurePeer,
   measurePenstock,
   type Work,
@@ -42,6 +43,7 @@ export const titles: Record<string, string> = {
   stream: 'the limit: the source is read by a bare client and thrown away',
   limit: 'the limit: plain bodies',
   'limit-gzip': 'the limit: bodies in gzip, not compressed',
+  marked: 'the same, in the way that is exactly once there',
   'copy-whole': 'the limit: psql into curl, which gathers all rows first',
   'copy-streamed': 'the same, but curl sends what it has',
   log: 'the limit: the log is read by pg_recvlogical and thrown away',
@@ -57,6 +59,8 @@ const manyRows = 5_000_000
 /** A peer has no such beginning and end, and is slow. */
 const peerRows = 1_000_000
 const bare = ['limit', 'limit-gzip', 'penstock']
+/** Into the engine that does not know tokens. */
+const marking = ['limit', 'limit-gzip', 'marked', 'penstock']
 const streamed = { usualRows: manyRows, promised: { ofLimit: 0.7, timesPeer: 2 } }
 // These sources may be slower than every engine.
 const slowest = { contenders: ['stream', ...bare], limits: ['stream', 'limit'], promised: { ofLimit: 0.7 } }
@@ -67,14 +71,14 @@ export const cases: Case[] = [
   {
     ...streamed,
     name: 'kafka',
-    contenders: [...bare, 'peer-10000', 'peer-100000'],
+    contenders: [...marking, 'peer-10000', 'peer-100000'],
     open: (servers, rows) => openStream(servers, rows, 'kafka', { feed: 'kafka', engine: 'debian' }),
   },
   // Of files and of the modern engine, the peer only with the size at which it is at its best there.
   {
     ...streamed,
     name: 'objects',
-    contenders: [...bare, 'copy', 'peer-10000'],
+    contenders: [...marking, 'copy', 'peer-10000'],
     open: (servers, rows) => openStream(servers, rows, 'objects', { feed: 'objects', engine: 'debian' }),
   },
   {
@@ -90,7 +94,13 @@ export const cases: Case[] = [
     open: (servers, rows) => openStream(servers, rows, 'modern-objects', { feed: 'objects', engine: 'modern' }),
   },
   { ...slowest, name: 'kinesis', usualRows: 3_000_000, open: openKinesis },
-  { ...slowest, name: 'queue', usualRows: manyRows, open: (servers, rows) => openQueue(servers, rows, 'debian') },
+  {
+    ...slowest,
+    name: 'queue',
+    usualRows: manyRows,
+    contenders: ['stream', ...marking],
+    open: (servers, rows) => openQueue(servers, rows, 'debian'),
+  },
   {
     ...slowest,
     name: 'modern-queue',
@@ -146,7 +156,7 @@ async function openStream(
     bytes: bytesOf(bodies),
     measure(contender) {
       if (contender === 'penstock') return measurePenstock(work, penstock)
-      if (bare.includes(contender)) return measureBodies(work, contender, bodies)
+      if (marking.includes(contender)) return measureBodies(work, contender, bodies)
       if (contender === 'copy') return measureCopy(work as Work<ObjectFeed>)
       return measurePeer(peerWork, batchRowsOf(contender))
     },
@@ -157,6 +167,7 @@ async function openStream(
 type Target = Pick<Work, 'engine' | 'rows'>
 
 function measureBodies(target: Target, contender: string, { plain, gzip }: Bodies): Promise<Measurement> {
+  if (contender === 'marked') return measureMarked(target, gzip)
   return contender === 'limit' ? measureLimit(target, plain, 'plain') : measureLimit(target, gzip, 'gzip')
 }
 

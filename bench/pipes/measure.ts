@@ -1,12 +1,14 @@
 // One measurement: every contender gets an empty table of the same kind, and counts only when all rows are in it.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineColumn } from '../../src/engine/engine.ts'
+import { markerColumn } from '../../src/engine/table-delivery.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import type { CopyTask } from '../pipes-copy.ts'
 import type { PeerTask } from '../pipes-peer.ts'
 import { cleanEnvironment, cpuSeconds, residentMegabytes, run } from '../processes.ts'
 import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
-import { type BodyEncoding, sendAll } from './limit.ts'
+import { type BodyEncoding, sendAll, sendAllMarked } from './limit.ts'
 import { columns, sortingKey, sumOfIds } from './orders.ts'
 import { forgetPeak, peakMegabytes } from './peak-memory.ts'
 import type { PeerFigures } from './peer-tools.ts'
@@ -50,6 +52,17 @@ export async function measureLimit(
   return inTable(engine, rows, async (table) => {
     await makeTable(engine, table)
     return { seconds: await sendAll(engine, table, bodies, encoding) }
+  })
+}
+
+/** `bodies` are in gzip. */
+export async function measureMarked(
+  { engine, rows }: Pick<Work, 'engine' | 'rows'>,
+  bodies: Buffer[],
+): Promise<Measurement> {
+  return inTable(engine, rows, async (table) => {
+    await makeTable(engine, table, [{ name: markerColumn, type: 'String' }])
+    return { seconds: await sendAllMarked(engine, { database, table }, bodies) }
   })
 }
 
@@ -134,8 +147,8 @@ export async function inTable<Measured extends Measurement>(
   return measured
 }
 
-async function makeTable(engine: EngineServer, table: string): Promise<void> {
-  const definitions = columns.map(({ name, type }) => `${name} ${type}`).join(', ')
+async function makeTable(engine: EngineServer, table: string, more: EngineColumn[] = []): Promise<void> {
+  const definitions = [...columns, ...more].map(({ name, type }) => `${name} ${type}`).join(', ')
   await engine.query(`CREATE TABLE ${table} (${definitions}) ENGINE = MergeTree ORDER BY (${sortingKey.join(', ')})`)
 }
 

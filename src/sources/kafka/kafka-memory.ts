@@ -1,6 +1,7 @@
 // Memory for the large answers of a broker, which is used again when nobody holds it any more: what is thrown away by megabytes has
 // the engine of this process search all of its memory, again and again.
 import { type HeldMemory, makeHeldMemory } from '../../lib/held-memory.ts'
+import { makePieceMemory } from '../../lib/piece-memory.ts'
 
 /** By what a view lies in. */
 const held = new WeakMap<ArrayBufferLike, HeldMemory>()
@@ -13,44 +14,21 @@ export function memoryOf(bytes: Buffer): HeldMemory | undefined {
 export interface AnswerMemory {
   /** Held once, by whoever asks. */
   take(sizeBytes: number): Buffer
-  /** Gives up some of what waits to be used again: nothing large has come. */
-  shrink(): void
 }
 
-/** Answers of about the same size fit into the same memory. */
-const stepBytes = 1024 * 1024
-/** As much as a delivery can have held. */
-const mostFreeBytes = 64 * 1024 * 1024
+/** Two of the largest answers. Those of the rows that are on their way come on top. */
+const mostFreeBytes = 2 * 18 * 1024 * 1024
 
 export function makeAnswerMemory(): AnswerMemory {
-  const free: Buffer[] = []
-  let freeBytes = 0
-
-  const takeFree = (index: number): Buffer | undefined => {
-    const [taken] = index === -1 ? [] : free.splice(index, 1)
-    freeBytes -= taken?.length ?? 0
-    return taken
-  }
-
-  const keep = (buffer: Buffer): void => {
-    if (freeBytes + buffer.length > mostFreeBytes) return
-    free.push(buffer)
-    freeBytes += buffer.length
-  }
-
+  const memory = makePieceMemory(mostFreeBytes)
   return {
     take(sizeBytes) {
-      const fits = ({ length }: Buffer): boolean => length >= sizeBytes && length <= 2 * sizeBytes + stepBytes
-      const found = takeFree(free.findLastIndex(fits))
-      const buffer = found ?? Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / stepBytes) * stepBytes)
+      const taken = memory.take(sizeBytes)
       held.set(
-        buffer.buffer,
-        makeHeldMemory(() => keep(buffer)),
+        taken.buffer,
+        makeHeldMemory(() => memory.giveBack(taken)),
       )
-      return buffer.subarray(0, sizeBytes)
-    },
-    shrink() {
-      takeFree(free.length - 1)
+      return taken.subarray(0, sizeBytes)
     },
   }
 }

@@ -82,12 +82,4 @@ describe('a list of Kafka records', () => {
     assert.equal(memory.take(mebibyte).buffer, answer.buffer)
     assert.equal(String(list.at(0)?.value), '{}')
   })
-
-  it('gives memory up when nothing large comes', () => {
-    const memory = makeAnswerMemory()
-    const answer = memory.take(mebibyte)
-    memoryOf(answer)?.release()
-    memory.shrink()
-    assert.notEqual(memory.take(mebibyte).buffer, answer.buffer)
-  })
 })

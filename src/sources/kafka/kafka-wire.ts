@@ -109,7 +109,6 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
   const allocate = (sizeBytes: number): Buffer => {
     const isOfRecords = [...pending.values()].every(({ apiKey }) => apiKey === fetchKey)
     if (isOfRecords && sizeBytes >= leastReusedBytes) return memory.take(sizeBytes)
-    memory.shrink()
     return Buffer.allocUnsafeSlow(sizeBytes)
   }
 
