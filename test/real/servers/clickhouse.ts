@@ -6,12 +6,16 @@ import { type EngineServer, startEngine } from './engine.ts'
 import { debianProgram } from './installed.ts'
 import { findFreePorts, makeServerFolder } from './server-process.ts'
 
-export async function startClickHouse(): Promise<EngineServer> {
+/** `logEveryMs`: so often it writes what was asked of it into its log of queries. Tests do not want to wait for that. */
+export async function startClickHouse({ logEveryMs = 200 } = {}): Promise<EngineServer> {
   const program = debianProgram('clickhouse-server', '/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server')
   const password = randomBytes(16).toString('hex')
   const [port, nativePort] = await findFreePorts(2)
   const folder = await makeServerFolder('clickhouse')
-  await writeFile(join(folder, 'config.xml'), configuration(folder, port!, nativePort!))
+  await writeFile(
+    join(folder, 'config.xml'),
+    configuration(folder, { port: port!, nativePort: nativePort!, logEveryMs }),
+  )
   await writeFile(join(folder, 'users.xml'), users(password))
   return startEngine({
     name: 'ClickHouse of Debian',
@@ -27,7 +31,10 @@ export async function startClickHouse(): Promise<EngineServer> {
   })
 }
 
-function configuration(folder: string, port: number, nativePort: number): string {
+function configuration(
+  folder: string,
+  { port, nativePort, logEveryMs }: { port: number; nativePort: number; logEveryMs: number },
+): string {
   return `
     <yandex>
       <logger><level>warning</level><console>1</console></logger>
@@ -46,7 +53,7 @@ function configuration(folder: string, port: number, nativePort: number): string
       <query_log>
         <database>system</database>
         <table>query_log</table>
-        <flush_interval_milliseconds>200</flush_interval_milliseconds>
+        <flush_interval_milliseconds>${logEveryMs}</flush_interval_milliseconds>
       </query_log>
     </yandex>`
 }
