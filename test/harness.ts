@@ -26,8 +26,8 @@ import type { Provider } from '../src/services/service.ts'
 import { insertService } from '../src/services/store.ts'
 import { csrfTokenOf, lastMomentOf, newSessionToken } from '../src/sessions/session.ts'
 import { insertSession, type SessionToInsert } from '../src/sessions/store.ts'
-import { exampleHost, makeExampleDatabase } from './example-database.ts'
 import { startPostgres } from './postgres-server.ts'
+import { databaseUrl, exampleHost, prepareDatabases, schemaTemplate } from './prepared-databases.ts'
 
 export interface Key {
   keyId: string
@@ -113,7 +113,8 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     port: 0,
     dataFolder: folder,
     masterKeyFile: join(folder, 'master-keys.json'),
-    databaseUrl: dialect === 'postgres' ? await freshPostgresDatabase() : undefined,
+    databaseUrl:
+      dialect === 'postgres' && !overrides.databaseUrl ? await createPostgresDatabase(schemaTemplate) : undefined,
     logLevel: 'debug',
     rateLimit: undefined,
     trustedProxies: [],
@@ -324,7 +325,7 @@ async function postgresUrl(): Promise<string> {
   const given = process.env.PENSTOCK_TEST_POSTGRES
   if (given) return given
   ownServer ??= startPostgres().then(async (server) => {
-    await makeExampleDatabase(server.url)
+    await prepareDatabases(server.url)
     return server
   })
   return (await ownServer).url
@@ -337,13 +338,15 @@ export async function examplePort(): Promise<number> {
 
 /** An empty database. */
 export async function freshPostgresDatabase(): Promise<string> {
+  return createPostgresDatabase('template1')
+}
+
+async function createPostgresDatabase(template: string): Promise<string> {
   const serverUrl = await postgresUrl()
   const name = `test_${newId().replaceAll('-', '')}`
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
-  await client.query(`CREATE DATABASE ${name}`)
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
   await client.end()
-  const url = new URL(serverUrl)
-  url.pathname = `/${name}`
-  return url.href
+  return databaseUrl(serverUrl, name)
 }

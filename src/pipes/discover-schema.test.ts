@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { before, describe, it } from 'node:test'
-import { exampleHost } from '../../test/example-database.ts'
 import { onBothDatabases } from '../../test/harness.ts'
 import { type Json, leastPipes, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { exampleHost } from '../../test/prepared-databases.ts'
 
 const mapping = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }
 const shop = {

@@ -4,15 +4,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { CompressionTypes, Partitioners, type SASLOptions } from 'kafkajs'
-import { startKafkaBroker } from './sources/kafka-broker/broker.ts'
-import {
-  asRecords,
-  connected,
-  type FetchOptions,
-  fetchFrom,
-  partitionOf,
-  textsOf,
-} from './sources/kafka-broker/calls.ts'
+import { startKafkaBroker } from './kafka-broker/broker.ts'
+import { asRecords, connected, type FetchOptions, fetchFrom, partitionOf, textsOf } from './kafka-broker/calls.ts'
 import {
   kafkajs,
   newTopic,
@@ -22,10 +15,10 @@ import {
   someTexts,
   writeByKafkajs,
   writeByLibrary,
-} from './sources/kafka-broker/clients.ts'
-import { PartitionLog } from './sources/kafka-broker/partition-log.ts'
-import { buildBatch } from './sources/kafka-broker/record-batch.ts'
-import type { KafkaCompression, KafkaListeners, KafkaServer } from './sources/kafka-server.ts'
+} from './kafka-broker/clients.ts'
+import { PartitionLog } from './kafka-broker/partition-log.ts'
+import { buildBatch } from './kafka-broker/record-batch.ts'
+import type { KafkaCompression, KafkaListeners, KafkaServer } from './kafka-server.ts'
 
 let broker: KafkaServer
 

@@ -9,14 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { operationHelp, operationList, optionName, parametersOf } from '../src/cli/call-help.ts'
-import { formatResult, printable } from '../src/cli/call-output.ts'
-import { Type } from '../src/lib/schema.ts'
-import { operations } from '../src/operations.ts'
-import { openTestApp, type TestApp } from './harness.ts'
+import { operationHelp, operationList, optionName, parametersOf } from '../../src/cli/call-help.ts'
+import { formatResult, printable } from '../../src/cli/call-output.ts'
+import { Type } from '../../src/lib/schema.ts'
+import { operations } from '../../src/operations.ts'
+import { openTestApp, type TestApp } from '../harness.ts'
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url))
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 interface Ended {

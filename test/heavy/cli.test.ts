@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url))
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const initArguments = ['init', '--organization', 'Acme', '--admin-name', 'Ada', '--admin-email', 'ada@acme.example']
 
 describe('the commands', () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { produceV9, Writer } from '@platformatic/kafka'
-import { startKafkaBroker } from './sources/kafka-broker/broker.ts'
+import { startKafkaBroker } from './kafka-broker/broker.ts'
 import {
   askOffset,
   asRecords,
@@ -17,9 +17,9 @@ import {
   offsetOf,
   refused,
   textsOf,
-} from './sources/kafka-broker/calls.ts'
-import { newTopic, someTexts } from './sources/kafka-broker/clients.ts'
-import type { KafkaServer, Login } from './sources/kafka-server.ts'
+} from './kafka-broker/calls.ts'
+import { newTopic, someTexts } from './kafka-broker/clients.ts'
+import type { KafkaServer, Login } from './kafka-server.ts'
 
 const goodToken = 'a-token-that-is-good'
 const describer = { username: 'describer', password: 'd3scriber', permissions: { readTopics: false } }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { apiVersionsV0, type Connection, Writer } from '@platformatic/kafka'
-import { startKafkaBroker } from './sources/kafka-broker/broker.ts'
+import { startKafkaBroker } from './kafka-broker/broker.ts'
 import {
   asRecords,
   call,
@@ -14,9 +14,9 @@ import {
   offsetOf,
   refused,
   textsOf,
-} from './sources/kafka-broker/calls.ts'
-import { newTopic, someTexts } from './sources/kafka-broker/clients.ts'
-import type { KafkaServer } from './sources/kafka-server.ts'
+} from './kafka-broker/calls.ts'
+import { newTopic, someTexts } from './kafka-broker/clients.ts'
+import type { KafkaServer } from './kafka-server.ts'
 
 let broker: KafkaServer
 
