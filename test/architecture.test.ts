@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { environment, nodeFlags } from '../bin/launch.js'
 import { consoleActions } from '../src/console-actions.ts'
 import { isWrite } from '../src/http/operation.ts'
 import { operations } from '../src/operations.ts'
@@ -176,6 +177,15 @@ describe('architecture', () => {
     for (const { id } of [...operations, ...consoleActions]) {
       const name = id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
       assert.ok(names.has(name), `${id} should stand in ${name}.ts`)
+    }
+  })
+
+  it('the container and the unit of systemd start Penstock as its command does', () => {
+    const { NODE_COMPILE_CACHE: _, ...always } = environment as Record<string, string>
+    const settings = Object.entries(always).map(([name, value]) => `${name}=${value}`)
+    for (const file of ['Dockerfile', 'deploy/penstock@.service']) {
+      const text = readFileSync(join(root, file), 'utf8')
+      for (const part of [...settings, ...nodeFlags]) assert.ok(text.includes(part), `${file} has no ${part}`)
     }
   })
 
