@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { refuseOtherMethods } from './methods.ts'
+import { refuseOtherMethods, serveNothingAt } from './methods.ts'
 
 export interface ConsoleFiles {
   folder: string
@@ -87,7 +87,7 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
   }
   const nameOf = (request: FastifyRequest): string => (request.params as { name: string }).name
   route('/console', (_, reply) => document(reply))
-  server.all('/console/api/*', (_, reply) => reply.callNotFound())
+  serveNothingAt(server, '/console/api/*')
   route('/console/*', (_, reply) => document(reply))
   route('/console/assets/:name', (request, reply) => asset(request, reply, 'assets', nameOf(request)))
   for (const name of ['color-scheme.js', 'penstock.svg']) {

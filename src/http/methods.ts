@@ -1,27 +1,66 @@
 // Routes by path, and what is answered to a method that a path does not offer.
 import { METHODS } from 'node:http'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import findMyWay from 'find-my-way'
 import { Problem } from '../lib/problem.ts'
+import { limits } from './request.ts'
 
-// CONNECT never becomes a request.
-const everyMethod = METHODS.filter((method) => method !== 'CONNECT')
+/**
+ * Each has a route at every path, if only to be refused: another path, with a parameter in the place of a word, could offer it. No path
+ * offers any other method of the thirty that HTTP has; routes for those would take megabytes.
+ */
+const routed = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Lets the router know of every method that HTTP has. Call once, before any route. */
+export const routing = { ignoreTrailingSlash: true, maxParamLength: limits.urlBytes }
+
+type PathBook = ReturnType<typeof findMyWay>
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every path, with the methods that it offers. */
+    paths: PathBook
+  }
+}
+
+/** Lets the server know of every method that HTTP has. Call once, before any route. */
 export function knowEveryMethod(server: FastifyInstance): void {
-  for (const method of everyMethod) if (!server.supportedMethods.includes(method)) server.addHttpMethod(method)
+  // CONNECT never becomes a request.
+  const others = METHODS.filter((method) => method !== 'CONNECT' && !server.supportedMethods.includes(method))
+  for (const method of others) server.addHttpMethod(method)
+  server.decorate('paths', findMyWay(routing))
+}
+
+/** Of a request that has no route. */
+export function refuseMethodOfKnownPath({ method, raw, server }: FastifyRequest): void {
+  const offered: string[] = server.paths.find('GET', raw.url ?? '')?.store.offered ?? []
+  if (offered.length > 0) throw notOffered(method, offered)
 }
 
 export function refuseOtherMethods(server: FastifyInstance, url: string, offered: string[]): void {
+  noteMethods(server, url, offered)
   server.route({
-    method: everyMethod.filter((method) => !offered.includes(method)),
+    method: routed.filter((method) => !offered.includes(method)),
     url,
-    onRequest: async (request) => {
-      const list = offered.join(', ')
-      throw new Problem('method_not_allowed', `${request.method} is not offered here; offered: ${list}`, {
-        headers: { allow: list },
-      })
+    onRequest: async ({ method }) => {
+      throw notOffered(method, offered)
     },
     handler: () => undefined,
+  })
+}
+
+/** For what lies within a path that offers everything below it. */
+export function serveNothingAt(server: FastifyInstance, url: string): void {
+  noteMethods(server, url, [])
+  server.route({ method: routed, url, handler: (_, reply) => reply.callNotFound() })
+}
+
+function noteMethods({ paths }: FastifyInstance, url: string, offered: string[]): void {
+  paths.on('GET', url, () => undefined, { offered })
+}
+
+function notOffered(method: string, offered: string[]): Problem {
+  const list = offered.join(', ')
+  return new Problem('method_not_allowed', `${method} is not offered here; offered: ${list}`, {
+    headers: { allow: list },
   })
 }
 

@@ -367,10 +367,22 @@ onBothDatabases('the server', (app) => {
     })
 
     it('answers 405 also for methods that hardly anybody uses', async () => {
-      for (const method of ['TRACE', 'PROPFIND']) {
-        const { status, headers } = await app().request(method, memberPath())
-        assert.equal(status, 405, method)
-        assert.equal(headers.allow, 'GET, PATCH, DELETE')
+      for (const method of ['TRACE', 'PROPFIND', 'OPTIONS']) {
+        for (const [url, allow] of [
+          [memberPath(), 'GET, PATCH, DELETE'],
+          [`${memberPath()}/?a=b`, 'GET, PATCH, DELETE'],
+          [memberPath().replace('members', '%6dembers'), 'GET, PATCH, DELETE'],
+          [`/v1/organizations/${app().sample.organizationId}/keys/current`, 'GET'],
+          ['/health', 'GET, HEAD'],
+        ] as const) {
+          const { status, headers } = await app().request(method, url)
+          assert.equal(status, 405, `${method} ${url}`)
+          assert.equal(headers.allow, allow)
+        }
+        for (const url of ['/v1/nothing', '/console/api/nothing']) {
+          assert.equal((await app().request(method, url)).status, 404, `${method} ${url}`)
+        }
+        assert.equal((await app().request(method, '/console/api/session')).status, 405, method)
       }
     })
 

@@ -13,7 +13,7 @@ import { type AuthenticatedKey, type Authentication, makeAdmission, type Throttl
 import { type ConsoleParts, serveConsoleActions } from './console.ts'
 import type { SignedIn } from './console-action.ts'
 import { errorAnswer, internalProblem } from './errors.ts'
-import { knowEveryMethod, serveByPath } from './methods.ts'
+import { knowEveryMethod, refuseMethodOfKnownPath, routing, serveByPath } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
 import {
   type AnyOperation,
@@ -105,7 +105,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: limits.urlBytes, querystringParser: parseQuery },
+    routerOptions: { ...routing, querystringParser: parseQuery },
     // Shapes are checked by ourselves; the framework's own compilers would only take memory.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: answerClientError,
@@ -147,6 +147,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     admitToState(request, (request.routeOptions.config as { operation?: { id: string } }).operation)
     try {
       checkHeaders(request.raw)
+      if (request.is404) refuseMethodOfKnownPath(request)
       next()
     } catch (error) {
       next(error as Error)
