@@ -1,6 +1,6 @@
 // What `penstock call` says about the operations: all of it is read from their promises and shapes.
 import { type AnyOperation, isPaged, takesIfMatch } from '../http/operation.ts'
-import { fieldPath, holdsSecret, isMarkedSecret, isNullRule, literals, type Rules } from '../lib/shape-rules.ts'
+import { fieldPath, isNullRule, literals, type Rules } from '../lib/shape-rules.ts'
 import { aligned } from './call-output.ts'
 
 type Described = Rules & { description?: string; default?: unknown }
@@ -153,8 +153,12 @@ function bounds(shape: Described): (string | false)[] {
     shape.uniqueItems === true && 'no repeats',
     shape.patternHint ?? '',
     shape.default !== undefined && `default ${JSON.stringify(shape.default)}`,
-    (isMarkedSecret(shape) || (shape.type !== 'object' && holdsSecret(shape))) && 'secret, never shown',
+    isNeverShown(shape) && 'secret, never shown',
   ]
+}
+
+function isNeverShown({ writeOnly, anyOf = [] }: Rules): boolean {
+  return writeOnly === true || anyOf.some(isNeverShown)
 }
 
 function between(from: number | undefined, to: number | undefined, unit: string): string {

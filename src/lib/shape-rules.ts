@@ -107,8 +107,25 @@ export function fingerprint(value: unknown): string {
 
 export function quote(value: Scalar): string {
   if (typeof value !== 'string') return String(value)
-  // Where a host belongs, people send URLs, with the password in them.
-  return JSON.stringify(clip(value.replace(/\/\/.*@/s, '//***@')))
+  return JSON.stringify(clip(withoutPasswords(value)))
+}
+
+const scheme = /^[a-z][\w+.-]{0,31}(?::[a-z]\w{0,31})?:\/\//i
+/** Names of what is secret in connection strings and queries, up to the value. */
+const secretPart = /(?:pass|pwd|secret|token|key|sig)\w{0,32}\s{0,8}=/i
+
+/**
+ * In the place of a host people send what they have: URLs, connection strings, keys. Whoever sends it decides how long it is: nothing here
+ * may look at the same character twice.
+ */
+function withoutPasswords(text: string): string {
+  if (text.includes('PRIVATE KEY')) return '***'
+  const at = text.lastIndexOf('@')
+  const userFrom = scheme.exec(text)?.[0].length ?? 0
+  const hasPassword = at >= userFrom && (userFrom > 0 || text.lastIndexOf(':', at) !== -1)
+  const shown = hasPassword ? `${text.slice(0, userFrom)}***${text.slice(at)}` : text
+  const found = secretPart.exec(shown)
+  return found ? `${shown.slice(0, found.index + found[0].length)}***` : shown
 }
 
 function clip(text: string): string {

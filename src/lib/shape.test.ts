@@ -293,6 +293,23 @@ describe('shapeProblems', () => {
     for (const [shape, value, expected] of shapes) assert.deepEqual(details(field(shape), { x: value }), [expected])
   })
 
+  it('leaves out of a quote what is a password where a host or a name was meant', () => {
+    for (const [sent, told] of [
+      ['postgres://reader:hunter2@db.example.com/shop', 'postgres://***@db.example.com/shop'],
+      ['reader:hunter2@db.example.com', '***@db.example.com'],
+      ['reader:hunt@er2@db.example.com', '***@db.example.com'],
+      ['reader:hunter2//@db.example.com', '***@db.example.com'],
+      ['host=db user=reader password=hunter2', 'host=db user=reader password=***'],
+      ["host=db Password = 'hunt er2' user=reader", 'host=db Password =***'],
+      ['jdbc:postgresql://db/shop?user=a&password=hunter2', 'jdbc:postgresql://db/shop?user=a&password=***'],
+      ['AccountName=a;AccountKey=hunter2==', 'AccountName=a;AccountKey=***'],
+      ['-----BEGIN EC PRIVATE KEY-----\nhunter2', '***'],
+      ['ada@northwind.example', 'ada@northwind.example'],
+    ]) {
+      assert.deepEqual(details(field(Slug), { x: sent }), [`x must be lowercase letters, not "${told}"`])
+    }
+  })
+
   it('tolerates what the resource has and the shape has not, at the same place only', () => {
     const shape = Type.Object(
       {

@@ -1,6 +1,7 @@
 import { isHost } from '../lib/host.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
+import { quote } from '../lib/shape-rules.ts'
 import { Host, Port } from './address.ts'
 import { Credentials, fieldProblem, mergeSecrets, missingSecretProblems, type SourceKind } from './pipe-source.ts'
 import { defaultsOf, optionalFields } from './settings.ts'
@@ -139,7 +140,7 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
     )
     const { host, settings, tableMappings } = shown
     if (!isHost(host)) {
-      const rest = `must be a host name or an IP address, not ${JSON.stringify(host)}`
+      const rest = `must be a host name or an IP address, not ${quote(host)}`
       problems.push(fieldProblem('source.postgres.host', rest))
     }
     const { enableFailoverSlots, replicationSlotName, replicationMode } = settings
