@@ -1,7 +1,7 @@
 // S1: nobody gets in where they do not belong. Generated from the list of operations: a new operation has its tests by
 // being in the list. What each request must be answered with follows from the order of the checks, never from a table
-// by hand: throttle → 401 → address 403 → malformed id 400 → organization 404 → role 403 → resource 404 → 200; for a session
-// throttle → origin 403 → 401 → CSRF token 403 → malformed id 400 and so on.
+// by hand: throttle → 401 → address 403 → malformed organization 400 → organization 404 → role 403 → malformed id 400 → resource 404 →
+// 200; for a session throttle → origin 403 → 401 → CSRF token 403 → malformed organization 400 and so on.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
@@ -66,10 +66,11 @@ interface World {
 function expectedStatus(operation: AnyOperation, caller: Caller, resource: Resource): number {
   const refused = typeof caller.refused === 'function' ? caller.refused(operation) : caller.refused
   if (refused) return refused
-  if (resource.state === 'malformed') return 400
   const namesOrganization = parametersOf(operation).includes('organizationId')
+  if (resource.state === 'malformed' && resource.replaced.includes('organizationId')) return 400
   if (namesOrganization && resource.organization !== caller.organization) return 404
   if (operation.access === 'admin' && caller.role !== 'admin') return 403
+  if (resource.state === 'malformed') return 400
   // Who is not here with a key has no current one.
   if (operation.id === 'getCurrentKey' && caller.session) return 404
   return resource.state === 'missing' ? 404 : 200

@@ -232,7 +232,7 @@ export abstract class Operations extends Caller {
   }
 
   /** Delete private endpoint. Detaches the endpoint from the service. Other services that use it keep it; when none does, it leaves the organization. Slashes in the id are sent as `%2F`. */
-  deletePrivateEndpoint(params: DeletePrivateEndpointParams, options?: WriteOptions): Promise<Answer<null>> {
+  deletePrivateEndpoint(params: DeletePrivateEndpointParams, options?: VersionedWriteOptions): Promise<Answer<null>> {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpoint/{privateEndpointId}' }, params, undefined, options)
   }
 

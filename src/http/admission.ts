@@ -91,11 +91,9 @@ export function makeAdmission(
     }
 
     const malformed = readParams(operation, request)
-    if (malformed) throw malformed
-    if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {
-      throw organizationNotFound(state.params.organizationId)
-    }
+    requirePlace(operation, malformed, state.params.organizationId, (named) => named === key.organizationId)
     requireRole(operation, key.role, 'key')
+    if (malformed) throw malformed
   }
 
   /** The same for a person with a session instead of a key. */
@@ -104,7 +102,7 @@ export function makeAdmission(
     const address = plainAddress(request)
     guard.requireSameOrigin(operation.method, request.headers)
     const malformed = readParams(operation, request)
-    const organizationId = malformed ? undefined : state.params.organizationId
+    const { organizationId } = state.params
     const person = await findPerson(token, organizationId)
     // Not counted: a cookie outlives its session, and nobody guesses 256 bits.
     if (!person) throw signInAgain()
@@ -113,13 +111,25 @@ export function makeAdmission(
     const userAgent = userAgentOf(request)
     state.caller = { type: 'user', id, sessionId, organizationId: organizationId ?? '', address, userAgent }
     Object.assign(state.headers, limiter?.take(id, 'a person'))
-    if (malformed) throw malformed
-    if (organizationId !== undefined && !role) throw organizationNotFound(organizationId)
+    requirePlace(operation, malformed, organizationId, () => role !== undefined)
     // Where no organization is named nobody has a role in it, and everybody may read what is theirs.
     requireRole(operation, role ?? 'developer', 'user')
+    if (malformed) throw malformed
   }
 
   return { admit, isTurnedAway: (request) => failures.isEmpty(throttleName(plainAddress(request))) }
+}
+
+/** Of the ids in the path, that of the organization comes first: who does not belong there learns nothing about the others. */
+function requirePlace(
+  { params }: AnyOperation,
+  malformed: Problem | undefined,
+  organizationId: string | undefined,
+  belongsTo: (organizationId: string) => boolean,
+): void {
+  if (params.properties.organizationId === undefined) return
+  if (organizationId === undefined) throw malformed
+  if (!belongsTo(organizationId)) throw organizationNotFound(organizationId)
 }
 
 /** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */

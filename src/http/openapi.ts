@@ -297,7 +297,7 @@ const problemSchema = {
 
 /** A shape with an `$id` becomes a component that others refer to. Words of our own are left out. */
 function hoist(schema: Json, schemas: Json): Json {
-  const { $id, secret: _secret, patternHint: _hint, ...own } = schema
+  const { $id, secret: _secret, unquoted: _unquoted, patternHint: _hint, ...own } = schema
   const copy: Json = {}
   for (const [key, value] of Object.entries(own)) copy[key] = hoistInside(key, value, schemas)
   if (typeof $id !== 'string') return copy

@@ -4,16 +4,16 @@ import { Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import type { AnyOperation } from './operation.ts'
 
-/** Ids in lower case into the state; or what is wrong with them. */
+/** Well-formed ids in lower case into the state; gives what is wrong with the others. */
 export function readParams(operation: AnyOperation, request: FastifyRequest): Problem | undefined {
   const params = request.params as Record<string, string>
   const malformed = shapeProblems(operation.params, params, { at: 'the path' })
-  if (malformed.length > 0) return fieldProblem('invalid_path', malformed)
   for (const [name, value] of Object.entries(params)) {
+    if (malformed.some(({ path }) => path === name)) continue
     const isUuid = operation.params.properties[name].format === 'uuid'
     request.penstock.params[name] = isUuid ? value.toLowerCase() : value
   }
-  return undefined
+  return malformed.length > 0 ? fieldProblem('invalid_path', malformed) : undefined
 }
 
 export function readQuery(operation: AnyOperation, raw: Record<string, unknown>): Record<string, unknown> {

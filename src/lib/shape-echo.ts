@@ -5,9 +5,9 @@ import type { FieldProblem } from './problem.ts'
 import {
   fieldPath,
   fingerprint,
-  holdsSecret,
-  isMarkedSecret,
+  holdsUnquoted,
   isScalar,
+  isUnquoted,
   own,
   propertyOf,
   quote,
@@ -47,7 +47,7 @@ function collectEchoProblems(
   problems: FieldProblem[],
 ): void {
   if (!isObject(body)) return
-  const secret = secretAround || isMarkedSecret(shape) || isMarkedSecret(echo)
+  const secret = secretAround || isUnquoted(shape) || isUnquoted(echo)
   for (const key of Object.keys(body)) {
     const sent = body[key]
     const readable = propertyOf(echo, key)
@@ -57,11 +57,31 @@ function collectEchoProblems(
     const writable = propertyOf(shape, key)
     if (writable !== undefined) {
       collectEchoProblems(writable, readable, sent, is, path, secret, problems)
-    } else if (typeof shape.additionalProperties !== 'object' && !repeats(sent, is)) {
-      const told = isScalar(is) && !secret && !holdsSecret(readable) ? ` (it is ${quote(is)})` : ''
-      problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${told}` })
+    } else if (typeof shape.additionalProperties !== 'object') {
+      collectFixedFields(readable, sent, is, path, secret, problems)
     }
   }
+}
+
+/** Nothing of it can be written; each field that is another one is told by its own path. */
+function collectFixedFields(
+  readable: Rules | undefined,
+  sent: unknown,
+  is: unknown,
+  path: string,
+  secretAround: boolean,
+  problems: FieldProblem[],
+): void {
+  if (repeats(sent, is)) return
+  const secret = secretAround || (readable !== undefined && isUnquoted(readable))
+  if (readable?.properties && isObject(sent) && isObject(is)) {
+    for (const key of Object.keys(sent)) {
+      collectFixedFields(propertyOf(readable, key), sent[key], own(is, key), fieldPath(path, key), secret, problems)
+    }
+    return
+  }
+  const told = readable && isScalar(is) && !secret && !holdsUnquoted(readable) ? ` (it is ${quote(is)})` : ''
+  problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${told}` })
 }
 
 /** Whether a value only says what is there already; of an object, part of it may be said. */

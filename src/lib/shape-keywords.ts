@@ -13,6 +13,7 @@ const annotations = new Set([
   'readOnly',
   'writeOnly',
   'secret',
+  'unquoted',
   'patternHint',
 ])
 

@@ -32,6 +32,8 @@ export interface Rules {
   anyOf?: Rules[]
   writeOnly?: boolean
   secret?: boolean
+  /** No secret, but what is sent in its place may be one. */
+  unquoted?: boolean
 }
 
 export const kinds: Record<Kind | 'integer', string> = {
@@ -70,17 +72,17 @@ export function isNullRule(rules: Rules): boolean {
   return rules.type === 'null' || rules.const === null
 }
 
-export function isMarkedSecret(rules: Rules): boolean {
-  return rules.secret === true || rules.writeOnly === true
+export function isUnquoted(rules: Rules): boolean {
+  return rules.secret === true || rules.writeOnly === true || rules.unquoted === true
 }
 
-export function holdsSecret(rules: Rules): boolean {
-  if (isMarkedSecret(rules)) return true
+export function holdsUnquoted(rules: Rules): boolean {
+  if (isUnquoted(rules)) return true
   const { properties = {}, items, additionalProperties, anyOf = [] } = rules
   const inside = [...Object.values(properties), ...anyOf]
   if (items !== undefined) inside.push(items)
   if (typeof additionalProperties === 'object') inside.push(additionalProperties)
-  return inside.some(holdsSecret)
+  return inside.some(holdsUnquoted)
 }
 
 export function kindOf(value: unknown): Kind {

@@ -253,7 +253,7 @@ describe('shapeProblems', () => {
 
   it('never quotes a secret nor tells its length', () => {
     const secret = 'hunter2'
-    const marked = [{ secret: true }, { writeOnly: true }]
+    const marked = [{ secret: true }, { writeOnly: true }, { unquoted: true }]
     const shapes = marked.flatMap((mark): [Shape, unknown, string][] => [
       [Type.String({ minLength: 20, ...mark }), secret, 'x must have at least 20 characters'],
       [Type.String({ maxLength: 3, ...mark }), secret, 'x must have at most 3 characters'],
@@ -489,8 +489,8 @@ describe('echoProblems', () => {
     [{ id: 'p2' }, 'id', 'id cannot be changed (it is "p1")'],
     [{ id: null }, 'id', 'id cannot be changed (it is "p1")'],
     [{ endedAt: 'now' }, 'endedAt', 'endedAt cannot be changed (it is null)'],
-    [{ stats: { rows: 2 } }, 'stats', 'stats cannot be changed'],
-    [{ stats: { rows: 1, lines: 1 } }, 'stats', 'stats cannot be changed'],
+    [{ stats: { rows: 2 } }, 'stats.rows', 'stats.rows cannot be changed (it is 1)'],
+    [{ stats: { rows: 1, lines: 1 } }, 'stats.lines', 'stats.lines cannot be set'],
     [{ tags: ['b', 'a'] }, 'tags', 'tags cannot be changed'],
     [{ token: 'x' }, 'token', 'token cannot be changed'],
     [{ later: 'x' }, 'later', 'later cannot be set'],

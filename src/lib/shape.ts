@@ -6,10 +6,10 @@ import type { FieldProblem } from './problem.ts'
 import {
   fieldPath,
   fingerprint,
-  holdsSecret,
-  isMarkedSecret,
+  holdsUnquoted,
   isNullRule,
   isScalar,
+  isUnquoted,
   type Kind,
   kindOf,
   kinds,
@@ -99,7 +99,7 @@ class Walk {
       this.add('is required')
       return
     }
-    const place = isMarkedSecret(rules) && !around.secret ? { ...around, secret: true } : around
+    const place = isUnquoted(rules) && !around.secret ? { ...around, secret: true } : around
     if (!this.checkKind(rules, value, place)) return
     if (typeof value === 'string') this.checkString(rules, value, place)
     else if (typeof value === 'number') this.checkNumber(rules, value, place)
@@ -116,7 +116,7 @@ class Walk {
     }
     if (rules.type !== undefined && !isOfType(rules.type, value)) {
       // A scalar in the place of an object may well be the secret that belonged inside it.
-      const secret = place.secret || holdsSecret(rules)
+      const secret = place.secret || holdsUnquoted(rules)
       this.mustBe(
         expectation(rules, place.orNull),
         value,
@@ -156,7 +156,8 @@ class Walk {
     if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length)) {
       this.mustHave(amount(minItems, maxItems, 'item'), value.length, place.secret)
     }
-    if (rules.uniqueItems === true) this.checkUnique(value, place.secret || (items !== undefined && holdsSecret(items)))
+    if (rules.uniqueItems === true)
+      this.checkUnique(value, place.secret || (items !== undefined && holdsUnquoted(items)))
     if (items === undefined) return
     const inside = { echo: undefined, secret: place.secret, orNull: false }
     for (let index = 0; index < value.length && !this.full; index++) {
@@ -224,7 +225,7 @@ class Walk {
       for (const problem of best.problems) this.push(problem)
       return
     }
-    const secret = place.secret || others.some(holdsSecret)
+    const secret = place.secret || others.some(holdsUnquoted)
     this.mustBe(
       unionPhrase(others, inside.orNull),
       value,

@@ -17,8 +17,8 @@ const CaCertificate = Type.String({
   minLength: 1,
   maxLength: longestPem,
   ...certificatePem,
-  // Not quoted when it is wrong: what is pasted here by mistake is the key.
-  secret: true,
+  // What is pasted here by mistake is the key.
+  unquoted: true,
   description: 'PEM. Whether the certificate is good is checked by `validateSamples`.',
 })
 

@@ -153,9 +153,7 @@ export const objectStorage: SourceKind<Shown, Create, Patch> = {
     const skipped = skipInitialLoad ? { skipInitialLoad } : {}
     const bare: Shown = { compression: 'auto', isContinuous: false, ...fields, ...skipped }
     problems.push(...placeProblems(bare), ...foreignFieldProblems(source))
-    const created = merge({ shown: bare, secrets: {} }, sent, problems)
-    problems.push(...openQueueProblems(created.shown))
-    return created
+    return merge({ shown: bare, secrets: {} }, sent, problems)
   },
 
   merge,
@@ -165,7 +163,7 @@ export const objectStorage: SourceKind<Shown, Create, Patch> = {
     const isAzure = type === 'azureblobstorage'
     const need = (field: 'iamRole' | 'connectionString' | 'azureContainerName' | 'path', because: string) =>
       shown[field] ? [] : [fieldProblem(`source.objectStorage.${field}`, `is required, because ${because}`)]
-    const problems: FieldProblem[] = []
+    const problems = openQueueProblems(shown)
     if (authentication && (authentication === 'CONNECTION_STRING') !== isAzure) {
       const allowed = isAzure ? 'CONNECTION_STRING' : 'IAM_ROLE or IAM_USER'
       const rest = `must be ${allowed} for ${type}, not "${authentication}"`

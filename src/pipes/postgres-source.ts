@@ -7,7 +7,6 @@ import { Credentials, fieldProblem, mergeSecrets, missingSecretProblems, type So
 import { defaultsOf, optionalFields } from './settings.ts'
 import {
   changeMappings,
-  mappingProblems,
   maxTables,
   newMappings,
   TableMapping,
@@ -138,7 +137,7 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
       ['username', 'password'],
       'PostgreSQL asks for them',
     )
-    const { host, settings, tableMappings } = shown
+    const { host, settings } = shown
     if (!isHost(host)) {
       const rest = `must be a host name or an IP address, not ${quote(host)}`
       problems.push(fieldProblem('source.postgres.host', rest))
@@ -153,6 +152,6 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
         problems.push(fieldProblem(`${path}.replicationSlotName`, 'is only for replicationMode cdc_only'))
       }
     }
-    return [...problems, ...mappingProblems(tableMappings)]
+    return problems
   },
 }

@@ -59,11 +59,18 @@ const nameOf = ({ sourceSchemaName, sourceTable }: TableName): string => `${sour
 // JSON keeps the two names apart whatever characters they have.
 const keyOf = ({ sourceSchemaName, sourceTable }: TableName): string => JSON.stringify([sourceSchemaName, sourceTable])
 
+/** Mappings with what is wrong in them told where they were sent. */
+interface Changed {
+  mappings: Map<string, TableMapping>
+  /** Of each that came with the request: its place there. */
+  places: Map<TableMapping, string>
+}
+
 /** The mappings of a new pipe. */
 export function newMappings(additions: TableMappingToAdd[], problems: FieldProblem[]): TableMapping[] {
-  const mappings = new Map<string, TableMapping>()
-  addMappings(mappings, additions, 'source.postgres.tableMappings', ' a second time', problems)
-  return [...mappings.values()]
+  const changed: Changed = { mappings: new Map(), places: new Map() }
+  addMappings(changed, additions, 'source.postgres.tableMappings', problems)
+  return checked(changed, 'source.postgres.tableMappings', problems)
 }
 
 /** Removals first, so that one request can replace a mapping. */
@@ -74,8 +81,9 @@ export function changeMappings(
   problems: FieldProblem[],
 ): TableMapping[] {
   const mappings = new Map(present.map((mapping) => [keyOf(mapping), mapping]))
+  const toRemove = 'source.postgres.tableMappingsToRemove'
   for (const [index, removal] of removals.entries()) {
-    const path = fieldPath('source.postgres.tableMappingsToRemove', index)
+    const path = fieldPath(toRemove, index)
     const mapping = mappings.get(keyOf(removal))
     if (!mapping) problems.push(fieldProblem(path, `names ${nameOf(removal)}, which the pipe does not have`))
     else if (removal.targetTable !== undefined && removal.targetTable !== mapping.targetTable) {
@@ -83,25 +91,30 @@ export function changeMappings(
       problems.push(fieldProblem(`${path}.targetTable`, `is ${JSON.stringify(removal.targetTable)}, but ${goesTo}`))
     } else mappings.delete(keyOf(removal))
   }
-  const taken = ', which the pipe has already; remove it in the same request to replace it'
-  addMappings(mappings, additions, 'source.postgres.tableMappingsToAdd', taken, problems)
-  if (mappings.size === 0) problems.push(fieldProblem('source.postgres.tableMappings', 'must keep at least one table'))
-  return [...mappings.values()]
+  const changed: Changed = { mappings, places: new Map() }
+  const toAdd = 'source.postgres.tableMappingsToAdd'
+  addMappings(changed, additions, toAdd, problems)
+  if (mappings.size === 0) problems.push(fieldProblem(toRemove, 'must leave the pipe at least one table'))
+  return checked(changed, toAdd, problems)
 }
 
 function addMappings(
-  mappings: Map<string, TableMapping>,
+  { mappings, places }: Changed,
   additions: TableMappingToAdd[],
   path: string,
-  taken: string,
   problems: FieldProblem[],
 ): void {
   for (const [index, addition] of additions.entries()) {
-    if (mappings.has(keyOf(addition))) {
-      problems.push(fieldProblem(fieldPath(path, index), `names ${nameOf(addition)}${taken}`))
+    const place = fieldPath(path, index)
+    const taken = mappings.get(keyOf(addition))
+    if (taken) {
+      const rest = places.has(taken)
+        ? ' a second time'
+        : ', which the pipe has already; remove it in the same request to replace it'
+      problems.push(fieldProblem(place, `names ${nameOf(addition)}${rest}`))
       continue
     }
-    mappings.set(keyOf(addition), {
+    const mapping: TableMapping = {
       sourceSchemaName: addition.sourceSchemaName,
       sourceTable: addition.sourceTable,
       targetTable: addition.targetTable,
@@ -109,33 +122,34 @@ function addMappings(
       useCustomSortingKey: addition.useCustomSortingKey ?? false,
       sortingKeys: addition.sortingKeys ?? [],
       excludedColumns: addition.excludedColumns ?? [],
-    })
+    }
+    mappings.set(keyOf(mapping), mapping)
+    places.set(mapping, place)
   }
 }
 
-/** What is wrong with all mappings of a pipe together. */
-export function mappingProblems(mappings: TableMapping[]): FieldProblem[] {
-  const problems: FieldProblem[] = []
-  const report = (rest: string): void => {
-    problems.push(fieldProblem('source.postgres.tableMappings', rest))
+/** With all mappings of the pipe together. Those that it had before kept the rules when they came. */
+function checked({ mappings, places }: Changed, path: string, problems: FieldProblem[]): TableMapping[] {
+  const all = [...mappings.values()]
+  if (all.length > maxTables) problems.push(fieldProblem(path, `would give the pipe more than ${maxTables} tables`))
+  if (JSON.stringify(all).length > maxMappingsLength) {
+    const rest = `would give the pipe table mappings of more than ${maxMappingsLength} characters as JSON`
+    problems.push(fieldProblem(path, rest))
   }
-  if (mappings.length > maxTables) report(`must have at most ${maxTables} tables`)
-  if (JSON.stringify(mappings).length > maxMappingsLength) {
-    report(`must have at most ${maxMappingsLength} characters as JSON`)
-  }
-  const targets = new Set<string>()
-  for (const mapping of mappings) {
-    const name = nameOf(mapping)
-    if (targets.has(mapping.targetTable)) {
-      report(`has the targetTable ${JSON.stringify(mapping.targetTable)} more than once (at ${name})`)
-    }
-    targets.add(mapping.targetTable)
+  const targets = new Map<string, TableMapping>()
+  for (const mapping of all) {
+    const place = places.get(mapping)
+    const other = targets.get(mapping.targetTable)
+    targets.set(mapping.targetTable, mapping)
+    if (place === undefined) continue
+    const report = (field: string, rest: string): void => void problems.push(fieldProblem(`${place}.${field}`, rest))
+    if (other) report('targetTable', `is ${JSON.stringify(mapping.targetTable)}, where ${nameOf(other)} goes already`)
     if (mapping.useCustomSortingKey && mapping.sortingKeys.length === 0) {
-      report(`needs sortingKeys at ${name}, because useCustomSortingKey is true`)
+      report('sortingKeys', 'is required, because useCustomSortingKey is true')
     }
     const excluded = new Set(mapping.excludedColumns)
     const both = mapping.sortingKeys.filter((column) => excluded.has(column))
-    if (both.length > 0) report(`excludes columns of the sorting key at ${name}: ${both.join(', ')}`)
+    if (both.length > 0) report('excludedColumns', `has columns of the sorting key: ${both.join(', ')}`)
   }
-  return problems
+  return all
 }

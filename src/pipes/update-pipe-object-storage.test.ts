@@ -24,6 +24,8 @@ interface Source {
   connectionString?: string
   azureContainerName?: string
   path?: string
+  isContinuous?: boolean
+  queueUrl?: string
 }
 
 interface State {
@@ -31,10 +33,16 @@ interface State {
   secrets: SourceSecrets
 }
 
+const state = (base: State, source: Partial<Source>, secrets: SourceSecrets = {}): State => ({
+  source: { ...base.source, ...source },
+  secrets: { ...base.secrets, ...secrets },
+})
+
 const container = { azureContainerName: 'invoices', path: '*.json' }
 const openS3: State = { source: { type: 's3' }, secrets: {} }
 const byRole: State = { source: { type: 's3', authentication: 'IAM_ROLE', iamRole: role }, secrets: {} }
 const byUser: State = { source: { type: 's3', authentication: 'IAM_USER' }, secrets: { accessKey: userKey } }
+const byQueue: State = state(byRole, { isContinuous: true, queueUrl: 'https://sqs.example/000000000000/invoices' })
 const openAzure: State = { source: { type: 'azureblobstorage', ...container }, secrets: {} }
 const azure: State = {
   source: {
@@ -45,11 +53,6 @@ const azure: State = {
   },
   secrets: { connectionString: accountString },
 }
-
-const state = (base: State, source: Partial<Source>, secrets: SourceSecrets = {}): State => ({
-  source: { ...base.source, ...source },
-  secrets: { ...base.secrets, ...secrets },
-})
 
 const switches: [title: string, start: State, send: Record<string, unknown>, end: State][] = [
   ['a key alone switches from a role, which is kept', byRole, { accessKey: userKey }, state(byUser, { iamRole: role })],
@@ -174,6 +177,8 @@ const refused: [title: string, start: State, send: Record<string, unknown>, fiel
   ['s3 has no connection string', byRole, { authentication: 'CONNECTION_STRING' }, 'authentication'],
   ['azure has no roles', azure, { authentication: 'IAM_ROLE', iamRole: role }, 'authentication'],
   ['azure has no access keys', azure, { authentication: 'IAM_USER', accessKey: userKey }, 'authentication'],
+  ['a queue has no credentials any more', byQueue, { authentication: null }, 'authentication'],
+  ['a queue has no role any more', byQueue, { authentication: null, iamRole: null }, 'authentication'],
   ['azure needs a container', azure, { azureContainerName: null }, 'azureContainerName'],
   ['azure needs a path', azure, { path: null }, 'path'],
   [

@@ -189,8 +189,8 @@ const fields: Field[] = [
     path: 'source.objectStorage.authentication',
     type: 'string',
     set: ['IAM_ROLE'],
+    // The sample follows a queue, which nobody reads without credentials.
     refused: [[''], ['PLAIN'], ['CONNECTION_STRING']],
-    afterNull: cleared,
   },
   {
     kind: 'objectStorage',
@@ -774,7 +774,7 @@ onBothDatabases('updatePipe', (app) => {
             assert.equal(code, 'invalid_body')
             assert.ok(pointers.length > 0 && pointers.every((each) => each.startsWith(pointer(field))), detail)
             assert.match(detail, new RegExp(`^${field.replaceAll('.', '\\.')}\\S* cannot be changed`))
-            const isOfCreation = /^(?:source|destination)\./.test(field)
+            const isOfCreation = /^(?:source|destination)\./.test(field) && !field.endsWith('.tableMappings')
             assert.equal(detail.endsWith('; create another pipe with it'), isOfCreation, detail)
           }
         }

@@ -7,6 +7,13 @@ import { isSamePlace, Pipe, PipePatch, PipePath, probeOf, showPipe } from './pip
 import { pipeExample } from './pipe-example.ts'
 import { findPipe, openSecrets, sealSecrets } from './store.ts'
 
+function remedyFor(path: string): string | undefined {
+  if (path === 'source.postgres.tableMappings') return 'send tableMappingsToAdd and tableMappingsToRemove'
+  if (/^(?:source|destination)\./.test(path)) return 'create another pipe with it'
+  if (path.startsWith('scaling.')) return 'PATCH …/pipes/{pipeId}/scaling changes it'
+  return path === 'state' ? 'PATCH …/pipes/{pipeId}/state takes commands that do' : undefined
+}
+
 export const updatePipe = operation({
   id: 'updatePipe',
   method: 'PATCH',
@@ -32,7 +39,7 @@ export const updatePipe = operation({
       const pipe = await findPipe(sql, params)
       return pipe && showPipe(pipe)
     },
-    remedyFor: (path) => (/^(?:source|destination)\./.test(path) ? 'create another pipe with it' : undefined),
+    remedyFor,
   },
   result: Pipe,
   problems: ['nothing_to_update', 'source_not_validated', 'changed_meanwhile'],

@@ -123,14 +123,26 @@ onBothDatabases('deletePrivateEndpoint', (app) => {
   })
 
   describe('400', () => {
-    it('refuses an id that no endpoint can have, a malformed service id, and If-Match', async () => {
+    it('refuses an id that no endpoint can have, and a malformed service id', async () => {
       const { create, remove } = await setUp()
       await create('a')
       for (const id of ['a b', 'ä', 'x'.repeat(256)]) assert.equal((await remove(id)).status, 400, id)
       assert.equal((await remove('a', 'analytics')).status, 400)
-      const { status, body } = await remove('a', undefined, { 'if-match': '"1"' })
-      assert.equal(status, 400)
-      assert.match(body.error, /has no version to compare If-Match with/)
+    })
+  })
+
+  describe('412', () => {
+    it('refuses another version, and detaches nothing; takes any, and the only one there is', async () => {
+      const { create, remove, list } = await setUp()
+      for (const ifMatch of ['*', '"1"']) {
+        await create('a')
+        const before = await list()
+        const headers = { 'if-match': '"77"' }
+        assert.equal((await remove('a', undefined, headers)).status, 412)
+        assert.equal((await remove('b', undefined, headers)).status, 404)
+        assert.deepEqual(await list(), before)
+        assert.equal((await remove('a', undefined, { 'if-match': ifMatch })).status, 200)
+      }
     })
   })
 

@@ -5,6 +5,9 @@ import { loadService, ServicePath } from '../services/service.ts'
 import { EndpointId } from './private-endpoint.ts'
 import { detachEndpoint } from './store.ts'
 
+/** An attachment is made and removed, and never changed between. */
+const onlyVersion = '1'
+
 export const deletePrivateEndpoint = operation({
   id: 'deletePrivateEndpoint',
   method: 'DELETE',
@@ -16,6 +19,7 @@ export const deletePrivateEndpoint = operation({
     'organization. Slashes in the id are sent as `%2F`.',
   access: 'admin',
   activity: 'private_endpoint_deleted',
+  versioned: true,
   params: Type.Object({
     ...ServicePath,
     privateEndpointId: { ...EndpointId, description: 'An endpoint that is attached to the service.' },
@@ -23,13 +27,14 @@ export const deletePrivateEndpoint = operation({
   result: NoResult,
   problems: [],
   example: { summary: 'Detach an endpoint', result: null },
-  async run({ sql, record }, { params }) {
+  async run({ sql, requireVersion, record }, { params }) {
     const { organizationId, serviceId, privateEndpointId: id } = params
     await loadService(sql, organizationId, serviceId)
     const description = await detachEndpoint(sql, { serviceId, organizationId, id })
     if (description === undefined) {
       throw notFound(`private endpoint ${id} was not found in service ${serviceId}`)
     }
+    requireVersion(onlyVersion)
     record({ type: 'private_endpoint', id, serviceId }, [{ field: 'privateEndpoint', from: { id, description } }])
     return { result: null }
   },
