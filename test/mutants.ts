@@ -16,6 +16,41 @@ export interface Mutant {
 
 export const mutants: Mutant[] = [
   {
+    name: 'half-loaded-table-goes-on',
+    file: 'src/runner/postgres/targets.ts',
+    find: ' || beginLsn !== null || rangeCount !== null',
+    replace: ' && (beginLsn !== rangeCount || true)',
+    tests: ['src/runner/postgres/dropped-tables.test.ts'],
+  },
+  {
+    name: 'cut-only-for-targets',
+    file: 'src/runner/postgres/changes.ts',
+    find: "      need = { kind: 'truncate', targets,",
+    replace: "      if (targets.length > 0) need = { kind: 'truncate', targets,",
+    tests: ['src/runner/postgres/truncate.test.ts'],
+  },
+  {
+    name: 'any-origin',
+    file: 'src/runner/postgres/own-slot.ts',
+    find: '  if (known === origin) return\n',
+    replace: '  if (known === origin || known !== undefined) return\n',
+    tests: ['src/runner/postgres/other-sources.test.ts'],
+  },
+  {
+    name: 'any-table-of-the-name',
+    file: 'src/runner/postgres/table-plan.ts',
+    find: '    sourceId === null || sourceId === sourceIdOf(mapping)\n',
+    replace: '    sourceId === null || sourceId === sourceIdOf(mapping) || true\n',
+    tests: ['src/runner/postgres/table-plan.test.ts'],
+  },
+  {
+    name: 'change-that-was-taken-back',
+    file: 'src/runner/place.ts',
+    find: 'prepared?.configuration.digest === this.#wanted.digest ? prepared : undefined',
+    replace: 'prepared',
+    tests: ['src/runner/runner.test.ts'],
+  },
+  {
     name: 'quote-looks-again-and-again',
     file: 'src/lib/shape-rules.ts',
     find: "  if (text.includes('PRIVATE KEY')) return '***'\n",
@@ -151,8 +186,8 @@ export const mutants: Mutant[] = [
   {
     name: 'membership-not-asked',
     file: 'src/http/admission.ts',
-    find: 'if (organizationId !== undefined && !role) throw organizationNotFound(organizationId)',
-    replace: 'void organizationNotFound',
+    find: 'requirePlace(operation, malformed, organizationId, () => role !== undefined)',
+    replace: 'requirePlace(operation, malformed, organizationId, () => true)',
     tests: ['test/permissions.test.ts', 'test/session-access.test.ts'],
   },
   {
@@ -334,8 +369,8 @@ export const mutants: Mutant[] = [
   {
     name: 'tenant-leak',
     file: 'src/http/admission.ts',
-    find: 'if (state.params.organizationId !== undefined && state.params.organizationId !== key.organizationId) {',
-    replace: "if (state.params.organizationId === '') {",
+    find: '(named) => named === key.organizationId',
+    replace: '() => true',
     tests: ['test/permissions.test.ts'],
   },
   {
@@ -698,8 +733,8 @@ export const mutants: Mutant[] = [
   {
     name: 'url-with-password-quoted',
     file: 'src/lib/shape-rules.ts',
-    find: "value.replace(/\\/\\/.*@/s, '//***@')",
-    replace: 'value',
+    find: 'clip(withoutPasswords(value))',
+    replace: 'clip(value)',
     tests: ['test/canary.test.ts'],
   },
   {

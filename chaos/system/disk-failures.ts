@@ -167,6 +167,8 @@ async function work(books: Books, server: Server, outcome: Outcome): Promise<voi
     }
     if (last === undefined) break
   }
+  // The last one itself may have met the failure; the next one must not.
+  if (last === 503) last = await makeWriters(books, send)[0]!()
   close()
   if (last === undefined) {
     await within(server.ended)

@@ -33,8 +33,8 @@ const stopNames = {
   others: { atRest: 'Stopped', onTheWay: 'Stopping' },
 } as const
 
-/** `atRest` and `onTheWay` are the names above; `asWorkersAre` is one of them. */
-type Outcome = 'Provisioning' | 'Resync' | 'atRest' | 'onTheWay' | 'asWorkersAre' | 'unchanged' | Refusal
+/** `onTheWay` is a name of above; `asWorkersAre` is one of the two. */
+type Outcome = 'Provisioning' | 'Resync' | 'onTheWay' | 'asWorkersAre' | 'unchanged' | Refusal
 type Refusal = 'runs' | 'stillStops' | 'startFirst'
 type Row = Record<PipeCommand, Outcome>
 
@@ -46,7 +46,7 @@ const runs: Row = { start: 'runs', stop: 'onTheWay', resync: 'Resync' }
 const stops: Row = { start: 'stillStops', stop: 'unchanged', resync: 'startFirst' }
 const rests: Row = { start: 'Provisioning', stop: 'unchanged', resync: 'startFirst' }
 /** Stopping it puts the failure aside. */
-const failed: Row = { start: 'Provisioning', stop: 'atRest', resync: 'startFirst' }
+const failed: Row = { start: 'Provisioning', stop: 'asWorkersAre', resync: 'startFirst' }
 
 const commands: Record<PipeState, Row> = {
   Provisioning: waits,
@@ -85,9 +85,8 @@ export function stateAfter(
   switch (outcome) {
     case 'unchanged':
       return state
-    case 'atRest':
     case 'onTheWay':
-      return names[outcome]
+      return names.onTheWay
     case 'asWorkersAre':
       return hasWorkers ? names.onTheWay : names.atRest
     case 'runs':

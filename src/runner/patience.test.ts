@@ -4,10 +4,11 @@ import { describe, it } from 'node:test'
 import { makeRunnerWorld } from '../../test/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
 import { Log } from '../lib/log.ts'
+import type { PipeState } from '../pipes/pipe-state.ts'
 import { NotConnected } from '../sources/source.ts'
 import { makePatience, type Patience } from './patience.ts'
 
-function patienceWithLog(): { patience: Patience; logged: string[] } {
+function patienceWithLog(state?: PipeState): { patience: Patience; logged: string[] } {
   const logged: string[] = []
   const destination = new Writable({
     write(chunk, _encoding, done) {
@@ -23,10 +24,23 @@ function patienceWithLog(): { patience: Patience; logged: string[] } {
     },
   }).parts
   const times = { backOff: { firstMs: 1, longestMs: 1 }, patienceMs: 1 }
-  return { patience: makePatience(pipe, times, new Log('warn', destination)), logged }
+  return {
+    patience: makePatience({ ...pipe, ...(state ? { state } : {}) }, times, new Log('warn', destination)),
+    logged,
+  }
 }
 
 describe('patience', () => {
+  it('is had with a pipe that has worked before, in this process or in another', () => {
+    const trouble = new EngineError('user', 'the password is refused')
+    for (const state of ['Running', 'Modifying', 'Degraded', 'Snapshot', 'Resync'] as const) {
+      assert.ok('waitMs' in patienceWithLog(state).patience.after(trouble, false), state)
+    }
+    for (const state of ['Provisioning', 'Setup'] as const) {
+      assert.ok('end' in patienceWithLog(state).patience.after(trouble, false), state)
+    }
+  })
+
   it('logs a defect that shows while the worker is being stopped', () => {
     const { patience, logged } = patienceWithLog()
     assert.deepEqual(patience.after(new TypeError('a defect'), true), { end: 'stopped' })

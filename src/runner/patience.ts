@@ -2,6 +2,7 @@
 // run at once; one that has run is given time, because keys are rotated and tables come back.
 import { describeError, type Log } from '../lib/log.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
+import type { PipeState } from '../pipes/pipe-state.ts'
 import { makeBackOff } from './back-off.ts'
 import { judge, StoreFailure } from './judge.ts'
 import type { WorkerTimes } from './session.ts'
@@ -14,10 +15,13 @@ export interface Patience {
   after(error: unknown, isStopping: boolean): WorkerEnd | { waitMs: number; reason: string }
 }
 
+/** Whoever is in one of them has reached its source and its engine before. */
+const statesOfWork: PipeState[] = ['Running', 'Modifying', 'Degraded', 'Snapshot', 'Resync']
+
 export function makePatience(pipe: StoredPipe, times: Pick<WorkerTimes, 'backOff' | 'patienceMs'>, log: Log): Patience {
   const backOff = makeBackOff(times.backOff)
   // It may have been another process in which it ran.
-  let hasRun = pipe.state === 'Running' || pipe.state === 'Modifying' || pipe.state === 'Degraded'
+  let hasRun = statesOfWork.includes(pipe.state)
   let helplessSinceMs: number | undefined
 
   const isOver = (): boolean => {

@@ -95,6 +95,11 @@ export class Place {
     return this.#hasCompleted
   }
 
+  /** What it works by is about to be replaced. */
+  get isChanging(): boolean {
+    return !this.#isInEffect && this.#override?.state === 'modifying'
+  }
+
   get configuration(): Configuration {
     return this.#working
   }
@@ -186,8 +191,11 @@ export class Place {
   }
 
   async #runWorker(): Promise<WorkerEnd | { end: 'crashed' }> {
-    const replacement = this.#replacement
+    const prepared = this.#replacement
     this.#replacement = undefined
+    // A change that was taken back meanwhile never comes into effect.
+    const replacement = prepared?.configuration.digest === this.#wanted.digest ? prepared : undefined
+    if (!replacement) prepared?.worker.abort()
     const configuration = replacement?.configuration ?? this.#wanted
     this.#working = configuration
     if (!replacement) this.#tell(this.#status.state === 'degraded' ? this.#status : starting)

@@ -43,10 +43,10 @@ export class Replays {
     this.#parts = parts
   }
 
-  /** Begins what is asked for, unless it is under way or was tried just now. */
-  consider(pipe: PipeToRun, { place: { place, configuration }, isLeaving }: HeldPlace): void {
+  /** Begins what is asked for, unless it is under way or was tried just now. A change that is on its way comes first. */
+  consider(pipe: PipeToRun, { place: { place, configuration, isChanging }, isLeaving }: HeldPlace): void {
     const { pipeId, replayRequestedAt } = pipe
-    if (place.slot !== 0 || isLeaving || this.#isClosed) return
+    if (place.slot !== 0 || isLeaving || isChanging || this.#isClosed) return
     if (replayRequestedAt === null) this.#done.delete(pipeId)
     if (replayRequestedAt === null || replayRequestedAt === this.#done.get(pipeId)) return
     if (this.#underWay.has(pipeId) || performance.now() < (this.#notBeforeMs.get(pipeId) ?? 0)) return

@@ -93,6 +93,23 @@ onBothDatabases('the runner', (app) => {
   }
 
   describe('commands', () => {
+    it('do not call a failed pipe stopped while one of its workers still works', async () => {
+      const workers = makeFakeWorkers()
+      startRunner(workers)
+      const { pipeId, is, command, load } = await makePipe({ scaling: { replicas: 2 } })
+      await is('Running')
+      workers.isStubborn = true
+      const [one, other] = workers.running(pipeId)
+      one!.end({ end: 'failed', reason: 'the topic is gone' })
+      await is('Failed')
+      await until(() => other!.did.includes('stop'), 'the other is told to stop')
+      await command('stop')
+      assert.ok(other!.isRunning)
+      assert.equal((await load(pipeId)).state, 'Stopping')
+      other!.end({ end: 'stopped' })
+      await is('Stopped')
+    })
+
     it('starts a pipe, stops it and starts it again', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
@@ -359,6 +376,30 @@ onBothDatabases('the runner', (app) => {
   })
 
   describe('changes', () => {
+    it('never works by what was taken back while the worker before came to its end', async () => {
+      const workers = makeFakeWorkers()
+      startRunner(workers)
+      const { pipeId, is, send, places } = await makePipe()
+      await is('Running')
+      const before = workers.running(pipeId)[0]!
+      // It has a long insert under way.
+      workers.isStubborn = true
+      await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
+      await until(() => before.did.includes('stop'), 'the one before is told to stop')
+      await send('PUT', `/${pipeId}/settings`, { streaming_max_insert_wait_ms: null })
+      await until(async () => (await places())[0]?.pipeVersion === 3, 'it is known that it is taken back')
+      workers.isStubborn = false
+      before.end({ end: 'stopped' })
+      const isNext = (worker: (typeof workers.made)[number]): boolean =>
+        worker !== before && worker.order.configuration.pipe.version === 3
+      await until(() => workers.running(pipeId).some(isNext), 'the next one runs')
+      const ran = workers.made.filter(({ did }) => did.includes('run'))
+      assert.deepEqual(
+        ran.map(({ order }) => order.configuration.pipe.settings),
+        [{}, {}],
+      )
+    })
+
     const settings = { settings: { streaming_max_insert_wait_ms: 700 } }
 
     it('come into effect with a worker that was prepared while the one before worked', async () => {
@@ -510,6 +551,26 @@ onBothDatabases('the runner', (app) => {
   })
 
   describe('rows that were refused', () => {
+    it('are tried again by what the pipe is, not by what its worker still works by', async () => {
+      const workers = makeFakeWorkers()
+      const versions: number[] = []
+      startRunner(workers, { replay: async ({ configuration }) => void versions.push(configuration.pipe.version) })
+      const { pipeId, is, send } = await makePipe()
+      await is('Running')
+      const before = workers.running(pipeId)[0]!
+      workers.isStubborn = true
+      await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
+      await until(() => before.did.includes('stop'), 'the one before is told to stop')
+      assert.equal((await send('POST', `/${pipeId}/errorReplay`)).status, 200)
+      await sleep(10 * times.lookEveryMs)
+      assert.deepEqual(versions, [])
+      workers.isStubborn = false
+      before.end({ end: 'stopped' })
+      const asked = () => app().query<{ at: string | null }>('SELECT replay_requested_at AS at FROM pipes')
+      await until(async () => (await asked())[0]?.at === null, 'it is done')
+      assert.deepEqual(versions, [2])
+    })
+
     it('are tried again by the first place, until it succeeds or only the user can help', async () => {
       const outcomes = [new NotConnected(), undefined, new EngineError('user', 'the table is gone')]
       const orders: number[] = []

@@ -38,7 +38,7 @@ export interface Running {
   ended: Promise<WorkerEnd>
 }
 
-const times = { backOff: { firstMs: 5, longestMs: 20 }, patienceMs: 2_000 }
+const times = { backOff: { firstMs: 5, longestMs: 20 }, patienceMs: 2_000, lookAgainMs: 10 }
 const longestMs = 60_000
 let databases = 0
 

@@ -32,7 +32,7 @@ const progressText = `target_table AS "targetTable", source_schema AS "sourceSch
 const ofTable = 'WHERE pipe_id = :pipeId AND target_table = :targetTable'
 
 const listStatement = statement<{ pipeId: string }, TableRow>(
-  `SELECT ${progressText}, mapping_digest AS "mappingDigest", load_id AS "loadId", pipe_tables.reload_requested_at AS "reloadRequestedAt", begin_lsn AS "beginLsn", columns,
+  `SELECT ${progressText}, source_id AS "sourceId", mapping_digest AS "mappingDigest", load_id AS "loadId", pipe_tables.reload_requested_at AS "reloadRequestedAt", begin_lsn AS "beginLsn", columns,
      truncated_version AS "truncatedVersion", load_ended_at AS "loadEndedAt"
    FROM pipe_tables WHERE pipe_id = :pipeId ORDER BY target_table`,
 )
@@ -43,13 +43,13 @@ const listProgressStatement = statement<{ pipeId: string }, TableProgress>(
 const ofOtherLoad = (column: string): string =>
   `${column} = CASE WHEN pipe_tables.load_id = excluded.load_id THEN pipe_tables.${column} ELSE excluded.${column} END`
 const saveStatement = statement<TableRow & { pipeId: string }>(
-  `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, replaces, mapping_digest, load_id,
+  `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, source_id, replaces, mapping_digest, load_id,
      reload_requested_at, begin_lsn, phase, columns, truncated_version, rows_estimated, rows_loaded, range_count, ranges_done,
      load_started_at, load_ended_at)
-   VALUES (:pipeId, :targetTable, :sourceSchemaName, :sourceTable, :replaces, :mappingDigest, :loadId, :reloadRequestedAt,
+   VALUES (:pipeId, :targetTable, :sourceSchemaName, :sourceTable, :sourceId, :replaces, :mappingDigest, :loadId, :reloadRequestedAt,
      :beginLsn, :phase, :columns, :truncatedVersion, :rowsEstimated, :rowsLoaded, :rangeCount, :rangesDone, :loadStartedAt, :loadEndedAt)
    ON CONFLICT (pipe_id, target_table) DO UPDATE SET source_schema = excluded.source_schema,
-     source_table = excluded.source_table, replaces = excluded.replaces, mapping_digest = excluded.mapping_digest,
+     source_table = excluded.source_table, source_id = excluded.source_id, replaces = excluded.replaces, mapping_digest = excluded.mapping_digest,
      load_id = excluded.load_id, reload_requested_at = excluded.reload_requested_at, begin_lsn = excluded.begin_lsn, phase = excluded.phase, columns = excluded.columns,
      truncated_version = excluded.truncated_version, load_ended_at = excluded.load_ended_at,
      ${['rows_estimated', 'rows_loaded', 'range_count', 'ranges_done', 'load_started_at'].map(ofOtherLoad).join(', ')}`,

@@ -39,7 +39,7 @@ export async function loadAll(
   begun()
   if (replication.stopping.aborted) return
   status.phase(undefined)
-  well()
+  if (loads.length > 0) well()
 }
 
 async function finishLoad(

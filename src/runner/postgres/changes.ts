@@ -169,7 +169,8 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
         .flatMap((id) => gathered.get(id) ?? gatheredOf(id))
         .filter((one) => isFor(one) && one.target.mapping.tableEngine === 'ReplacingMergeTree')
         .map(({ target }) => target)
-      if (targets.length > 0) need = { kind: 'truncate', targets, version: versionOf(commitLsn, numberInTransaction) }
+      // Also when it concerns no target: what is cut must depend on nothing but the log.
+      need = { kind: 'truncate', targets, version: versionOf(commitLsn, numberInTransaction) }
     },
   }
 }

@@ -8,6 +8,8 @@ export const deletedColumn = '_penstock_deleted'
 
 /** Where the log of the source is read: one partition of the pipe. */
 export const walPartition = 'wal'
+/** Whose log that is: positions of another server, or of another database, mean nothing. */
+export const originPartition = 'origin'
 
 /** Of the slot and of the publication. */
 export function replicationName(pipeId: string): string {

@@ -4,15 +4,31 @@ import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
 import { createSlot, dropSlot, findSlotState } from '../../sources/postgres/postgres-setup.ts'
 import { createSlotStatement } from '../../sources/postgres/postgres-words.ts'
 import { NotConnected } from '../../sources/source.ts'
+import type { StoredPosition } from '../delivery.ts'
 import { noFigures } from '../figures.ts'
 import { CannotGoOn } from '../judge.ts'
 import type { WorkerStore } from '../worker.ts'
-import { replicationName, walPartition } from './names.ts'
+import { originPartition, replicationName, walPartition } from './names.ts'
 import type { Replication } from './replication.ts'
 import { LogLost } from './stream.ts'
 
 export function slotName({ source, parts: { pipe } }: Pick<Replication, 'source' | 'parts'>): string {
   return source.settings.replicationSlotName ?? replicationName(pipe.id)
+}
+
+/** A position in the log of another server or database says nothing about this one: everything is loaded again. */
+export async function keepOrigin({ source, parts, store, tables }: Replication, wal: PostgresLink): Promise<void> {
+  const [system] = await wal.query('IDENTIFY_SYSTEM')
+  const origin = `${system?.[0]}/${system?.[3]}`
+  const known = (await store.listPositions()).find(({ partition }) => partition === originPartition)?.position
+  if (known === origin) return
+  const itself = [{ partition: originPartition, position: origin }]
+  if (known === undefined) return store.setPositions(itself)
+  if (source.settings.replicationMode !== 'cdc_only') {
+    parts.log.warn('the source is another one; its tables are loaded anew', { pipeId: parts.pipe.id })
+    await tables.requestReload()
+  }
+  await forgetPosition(store, '0/0', itself)
 }
 
 /** A slot that is gone has taken changes with it: then everything is loaded again. */
@@ -62,8 +78,9 @@ export async function afterLogLost(replication: Replication, error: unknown): Pr
 }
 
 /** What was on its way is in what is loaded. */
-async function forgetPosition(store: WorkerStore, position: string): Promise<void> {
+async function forgetPosition(store: WorkerStore, position: string, more: StoredPosition[] = []): Promise<void> {
   const deliveries = await store.listDeliveries()
   const behind = deliveries.filter(({ ranges }) => ranges[0]?.partition === walPartition).map(({ id }) => id)
-  await store.finish({ done: [], behind, positions: [{ partition: walPartition, position }], figures: noFigures })
+  const positions = [{ partition: walPartition, position }, ...more]
+  await store.finish({ done: [], behind, positions, figures: noFigures })
 }

@@ -11,10 +11,10 @@ import type { CommonParts, Worker } from '../worker.ts'
 import { loadAll, startLoading } from './all-loads.ts'
 import { guardTables } from './guard-tables.ts'
 import { replicationName, walPartition } from './names.ts'
-import { afterLogLost, keepSlot, slotName } from './own-slot.ts'
+import { afterLogLost, keepOrigin, keepSlot, slotName } from './own-slot.ts'
 import { makeGate, type Replication } from './replication.ts'
 import { LogLost, makeStream, type Stream } from './stream.ts'
-import { openTargets, reshape } from './targets.ts'
+import { openTargets, reshape, watchNames } from './targets.ts'
 
 /** Changes wait so long at most for the moment from which a new table is loaded: until then they may be in the load as well. */
 const longestWaitForLoadMs = 10_000
@@ -81,6 +81,7 @@ async function follow(
     // A slot is made when all transactions of before have ended, which can be long.
     const giveUp = (): void => void wal.close()
     stopping.addEventListener('abort', giveUp, { once: true })
+    await keepOrigin(replication, wal)
     await keepSlot(replication, { link, wal }).finally(() => stopping.removeEventListener('abort', giveUp))
     const targets = await openTargets(replication, described)
     let stream: Stream | undefined
@@ -94,7 +95,7 @@ async function follow(
     const position = positions.find(({ partition }) => partition === walPartition)?.position
     const left = deliveries.find(({ ranges }) => ranges[0]?.partition === walPartition)
     const durable = position === undefined ? 0n : parseLsn(position)
-    // A server that was restored, or another one, is not where we have been.
+    // A server that was restored is not where we have been.
     const [system] = await wal.query('IDENTIFY_SYSTEM')
     if (parseLsn(system?.[2] ?? '') < durable) throw new LogLost()
     status.doing('Waiting for changes')
@@ -109,7 +110,7 @@ async function follow(
       isLoading: () => targets.all.some(({ stored }) => stored.phase === 'snapshot'),
       reshape: (relation, before) => reshape(replication, targets, relation, before),
     })
-    await both(replication, stream.follow(), loading)
+    await both(replication, stream.follow(), loading, watchNames(replication, targets))
     return 'stopped'
   } finally {
     await wal.close()

@@ -31,6 +31,7 @@ function tableOf(targetTable: string, change: Partial<StoredTable> = {}): Stored
     targetTable,
     sourceSchemaName: 'public',
     sourceTable: targetTable,
+    sourceId: '16384',
     replaces: null,
     mappingDigest: 'digest',
     loadId: 'load',

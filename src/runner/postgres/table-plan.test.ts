@@ -9,7 +9,15 @@ describe('the plan of the tables of a pipe', () => {
   const orders = tableMapping('orders')
   let ids = 0
   const plan = (mappings: TableMapping[], stored: StoredTable[], more: Partial<TablePlanParts> = {}) =>
-    planTables({ mappings, stored, mode: 'cdc', reloadRequestedAt: null, newId: () => `load-${++ids}`, ...more })
+    planTables({
+      mappings,
+      stored,
+      mode: 'cdc',
+      reloadRequestedAt: null,
+      sourceIdOf: () => '16384',
+      newId: () => `load-${++ids}`,
+      ...more,
+    })
   const first = (mapping: TableMapping, more: Partial<StoredTable> = {}): StoredTable => {
     const [filled] = plan([mapping], []).filled
     assert.ok(filled)
@@ -45,6 +53,25 @@ describe('the plan of the tables of a pipe', () => {
       'new orders_penstock_resync',
       'removed orders_penstock_resync',
     ])
+  })
+
+  it('loads another table that has got the name beside the one that is there, which is filled no more', () => {
+    const other = { sourceIdOf: () => '16999' }
+    const planned = plan([orders], [first(orders)], other)
+    assert.deepEqual(told(planned), ['new orders_penstock_resync'])
+    const shadow = planned.filled[0]!.stored
+    assert.equal(shadow.sourceId, '16999')
+    assert.deepEqual(told(plan([orders], [first(orders), shadow], other)), ['kept orders_penstock_resync'])
+    assert.deepEqual(told(plan([orders], [first(orders), shadow])), ['kept orders', 'removed orders_penstock_resync'])
+  })
+
+  it('takes what an older version has loaded for what has the name, and notes it', () => {
+    const { filled } = plan([orders], [first(orders, { sourceId: null })])
+    assert.deepEqual(
+      filled.map(({ stored, isNew, isChanged }) => [stored.sourceId, isNew, isChanged]),
+      [['16384', false, true]],
+    )
+    assert.equal(plan([orders], [first(orders)]).filled[0]?.isChanged, false)
   })
 
   it('goes on with a shadow that is alone', () => {

@@ -1,6 +1,7 @@
 // Which tables a postgres pipe fills, from what its mappings say and what it has filled so far. A table that is to be loaded again
 // is loaded beside the one that is there, which stays as it is until the new one takes its place.
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { TableMapping } from '../../pipes/table-mappings.ts'
 import { shadowName } from './names.ts'
 import type { StoredTable } from './table-store.ts'
@@ -11,6 +12,8 @@ export interface TablePlan {
     mapping: TableMapping
     stored: StoredTable
     isNew: boolean
+    /** What is planned is not what is stored. */
+    isChanged: boolean
     /** Of a new shadow: whether it looks like the table whose place it takes. */
     like: boolean
   }[]
@@ -22,25 +25,34 @@ export interface TablePlanParts {
   mappings: TableMapping[]
   stored: StoredTable[]
   mode: 'cdc' | 'snapshot' | 'cdc_only'
+  /** Of the table that has the name now. */
+  sourceIdOf(mapping: TableMapping): string
   /** When everything was last asked to be loaded again. */
   reloadRequestedAt: string | null
   newId(): string
 }
 
-export function planTables({ mappings, stored, mode, reloadRequestedAt, newId }: TablePlanParts): TablePlan {
+export function planTables(parts: TablePlanParts): TablePlan {
+  const { mappings, stored, mode, reloadRequestedAt, sourceIdOf, newId } = parts
   const filled: TablePlan['filled'] = []
   const kept = new Set<StoredTable>()
-  const keep = (mapping: TableMapping, table: StoredTable): void => {
+  const keep = (mapping: TableMapping, table: StoredTable, change: Partial<StoredTable> = {}): void => {
     kept.add(table)
-    filled.push({ mapping, stored: table, isNew: false, like: false })
+    const planned = { ...table, ...change, sourceId: sourceIdOf(mapping) }
+    filled.push({ mapping, stored: planned, isNew: false, isChanged: !isDeepStrictEqual(planned, table), like: false })
   }
+  const isOf = (mapping: TableMapping, table: StoredTable): boolean =>
+    table.mappingDigest === mappingDigest(mapping) && isOfSource(mapping, table)
+  // What an older version has loaded is taken for what has the name.
+  const isOfSource = (mapping: TableMapping, { sourceId }: StoredTable): boolean =>
+    sourceId === null || sourceId === sourceIdOf(mapping)
   const add = (mapping: TableMapping, present?: StoredTable): void => {
-    const stored = newTable(mapping, { mode, loadId: newId(), reloadRequestedAt })
-    const like = present?.mappingDigest === stored.mappingDigest
-    filled.push({ mapping, stored: present ? asShadow(stored) : stored, isNew: true, like })
+    const stored = newTable(mapping, { mode, loadId: newId(), reloadRequestedAt, sourceId: sourceIdOf(mapping) })
+    const like = present !== undefined && isOf(mapping, present)
+    filled.push({ mapping, stored: present ? asShadow(stored) : stored, isNew: true, isChanged: true, like })
   }
   for (const mapping of mappings) {
-    const isOfMapping = (table: StoredTable): boolean => table.mappingDigest === mappingDigest(mapping)
+    const isOfMapping = (table: StoredTable): boolean => isOf(mapping, table)
     const present = stored.find(({ targetTable, replaces }) => targetTable === mapping.targetTable && replaces === null)
     const shadow = stored.find(({ replaces }) => replaces === mapping.targetTable)
     const isOfRequest = (table: StoredTable): boolean =>
@@ -55,7 +67,18 @@ export function planTables({ mappings, stored, mode, reloadRequestedAt, newId }:
     kept.add(present)
     // Without a load there is nothing to fill beside it.
     if (mode === 'cdc_only') {
-      keep(mapping, { ...present, mappingDigest: mappingDigest(mapping), reloadRequestedAt })
+      const { sourceSchemaName, sourceTable } = mapping
+      const isSame = present.sourceSchemaName === sourceSchemaName && present.sourceTable === sourceTable
+      // Columns of another table are not those of this one under other names.
+      const columns = isSame && isOfSource(mapping, present) ? present.columns : []
+      const change = {
+        mappingDigest: mappingDigest(mapping),
+        reloadRequestedAt,
+        sourceSchemaName,
+        sourceTable,
+        columns,
+      }
+      keep(mapping, present, change)
       continue
     }
     // What is not loaded yet and is to be loaded anew need not be loaded at all.
@@ -73,7 +96,7 @@ export function mappingDigest(mapping: TableMapping): string {
 
 function newTable(
   mapping: TableMapping,
-  { mode, loadId, reloadRequestedAt }: Pick<TablePlanParts, 'mode' | 'reloadRequestedAt'> & { loadId: string },
+  { mode, ...made }: Pick<TablePlanParts, 'mode' | 'reloadRequestedAt'> & Pick<StoredTable, 'loadId' | 'sourceId'>,
 ): StoredTable {
   const { targetTable, sourceSchemaName, sourceTable } = mapping
   return {
@@ -82,8 +105,7 @@ function newTable(
     sourceTable,
     replaces: null,
     mappingDigest: mappingDigest(mapping),
-    loadId,
-    reloadRequestedAt,
+    ...made,
     beginLsn: null,
     phase: mode === 'cdc_only' ? 'following' : 'snapshot',
     columns: [],

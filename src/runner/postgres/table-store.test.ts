@@ -16,6 +16,7 @@ const orders: StoredTable = {
   targetTable: 'orders',
   sourceSchemaName: 'public',
   sourceTable: 'Orders "of" people',
+  sourceId: '16384',
   replaces: null,
   mappingDigest: 'digest',
   loadId: 'load-1',

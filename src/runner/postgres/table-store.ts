@@ -12,6 +12,8 @@ export interface StoredTable {
   targetTable: string
   sourceSchemaName: string
   sourceTable: string
+  /** Of the source, which may give the name to another table; null where it is not known. */
+  sourceId: string | null
   /** Of a shadow: the table whose place it takes. */
   replaces: string | null
   /** Says which mapping it was made by; another one needs another load. */

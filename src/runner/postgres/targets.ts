@@ -7,6 +7,8 @@ import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import type { DescribedSource } from '../../sources/postgres/postgres-describe.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
+import { NotConnected } from '../../sources/source.ts'
+import { pause } from '../back-off.ts'
 import { versionColumn } from './names.ts'
 import { slotName } from './own-slot.ts'
 import type { Replication } from './replication.ts'
@@ -14,6 +16,8 @@ import { asShadow, planTables, type TablePlan } from './table-plan.ts'
 import { openTarget, type Target, type TargetParts } from './target.ts'
 
 const openedAtOnce = 8
+/** Once a minute. */
+const looksBetweenNames = 60
 
 /** What is filled now. */
 export interface Targets {
@@ -33,6 +37,7 @@ export async function openTargets(replication: Replication, described: Described
     stored,
     mode: source.settings.replicationMode,
     reloadRequestedAt: await tables.findReloadRequest(),
+    sourceIdOf: (mapping) => tableOf(described, mapping).found.id,
     newId: randomUUID,
   })
   if (plan.filled.some(({ stored: { phase } }) => phase === 'snapshot')) status.phase('setup')
@@ -62,7 +67,14 @@ async function finishSwaps({ tables, engine, parts, signal }: Replication): Prom
   const { database } = parts.pipe.destination
   for (const { targetTable, replaces, phase } of await tables.listTables()) {
     if (phase !== 'swapping' || replaces === null) continue
-    await engine.swap({ table: { database, table: replaces }, shadow: { database, table: targetTable } }, signal)
+    const [table, shadow] = [replaces, targetTable].map((name) => ({ database, table: name }))
+    const columns = await Promise.all([table!, shadow!].map((place) => engine.listColumns(place, signal)))
+    // With an engine that was lost meanwhile nothing is there to take a place, nor one to be taken: that is loaded anew.
+    if (columns.every(({ length }) => length === 0)) {
+      await tables.removeTable(targetTable)
+      continue
+    }
+    await engine.swap({ table: table!, shadow: shadow! }, signal)
     await tables.finishSwap(targetTable)
   }
 }
@@ -71,7 +83,9 @@ async function finishSwaps({ tables, engine, parts, signal }: Replication): Prom
 async function forgetDropped({ tables, engine, source, parts, signal }: Replication): Promise<void> {
   if (source.settings.replicationMode === 'cdc_only') return
   const { database } = parts.pipe.destination
-  const loaded = (await tables.listTables()).filter(({ phase }) => phase === 'following')
+  const loaded = (await tables.listTables()).filter(
+    ({ phase, beginLsn, rangeCount }) => phase === 'following' || beginLsn !== null || rangeCount !== null,
+  )
   for (let begin = 0; begin < loaded.length; begin += openedAtOnce) {
     const some = loaded.slice(begin, begin + openedAtOnce)
     const columns = await Promise.all(
@@ -89,7 +103,7 @@ async function openPlanned(
   replication: Replication,
   parts: TargetParts,
   described: DescribedSource,
-  { mapping, stored: planned, isNew, like }: TablePlan['filled'][number],
+  { mapping, stored: planned, isNew, isChanged, like }: TablePlan['filled'][number],
 ): Promise<Target> {
   const { tables, engine, signal } = replication
   const { database } = parts
@@ -104,7 +118,7 @@ async function openPlanned(
     if (like) await engine.createLike(shadow, { database, table: stored.replaces }, signal)
   }
   const target = await openTarget(parts, tableOf(described, mapping), stored)
-  if (isNew || !isDeepStrictEqual(target.stored, stored)) await tables.saveTable(target.stored)
+  if (isChanged || !isDeepStrictEqual(target.stored, stored)) await tables.saveTable(target.stored)
   return target
 }
 
@@ -146,11 +160,13 @@ export async function reshape(
 ): Promise<void> {
   const isOther = before !== undefined && !isDeepStrictEqual(typesOf(before), typesOf(relation))
   const concerned = targets.of(relation).filter((target) => isOther || !isAsKnown(target, relation))
-  // Its changes would go nowhere: the source is asked, and says that the mapped table is not there.
+  // Its changes would go nowhere: the source is asked, and says that the mapped table is not there, or which one it is now.
   const isRenamed = before !== undefined && targets.of(before).length > 0 && targets.of(relation).length === 0
   if (concerned.length === 0 && !isRenamed) return
   const { access, surroundings, tables, gate } = replication
   const described = await access.describe(surroundings, slotName(replication))
+  // Another table has got the name: it is loaded by whoever opens the targets anew.
+  if (isRenamed) throw new NotConnected()
   for (const target of concerned) {
     const found = tableOf(described, target.mapping)
     await gate.run(async () => {
@@ -161,6 +177,24 @@ export async function reshape(
       await tables.saveTable(target.stored)
       await before.close().catch(() => undefined)
     })
+  }
+}
+
+/** Of which nobody tells: another table may get the name of one that is followed, whose changes come no more. */
+export async function watchNames(replication: Replication, targets: Targets): Promise<void> {
+  const { access, surroundings, stopping, signal, times } = replication
+  const ended = AbortSignal.any([stopping, signal])
+  for (;;) {
+    await pause(looksBetweenNames * times.lookAgainMs, ended)
+    if (ended.aborted) return
+    try {
+      const described = await access.describe({ ...surroundings, signal: ended }, slotName(replication))
+      const isOther = ({ mapping, stored }: Target): boolean => stored.sourceId !== tableOf(described, mapping).found.id
+      // It is loaded by whoever opens the targets anew.
+      if (targets.all.some(isOther)) throw new NotConnected()
+    } catch (error) {
+      if (!ended.aborted) throw error
+    }
   }
 }
 

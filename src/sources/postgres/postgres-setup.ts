@@ -61,11 +61,13 @@ function without(tables: Named[], others: Named[]): Named[] {
   return tables.filter((table) => !known.has(quotedTable(table)))
 }
 
+/** One of another database has none of the changes of this one: it is `lost`. */
 export type SlotState = 'missing' | 'lost' | 'there'
 
 export async function findSlotState(link: PostgresLink, slot: string): Promise<SlotState> {
   const [found] = await link.query(
-    `SELECT coalesce(to_jsonb(slot) ->> 'wal_status' = 'lost' OR to_jsonb(slot) ->> 'conflicting' = 'true', false)
+    `SELECT coalesce(to_jsonb(slot) ->> 'wal_status' = 'lost' OR to_jsonb(slot) ->> 'conflicting' = 'true'
+       OR slot.database <> pg_catalog.current_database(), false)
      FROM pg_catalog.pg_replication_slots slot WHERE slot_name = ${pg.escapeLiteral(slot)}`,
   )
   if (!found) return 'missing'

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
+import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
+
+describe('a table of the source that is made anew under its name', () => {
+  let server: EmbeddedPostgres
+  before(async () => {
+    server = await startEmbedded()
+  })
+  after(() => server.stop())
+
+  const table = (name: string, word: string, first: number) =>
+    `CREATE TABLE ${name} (id int PRIMARY KEY, v text); INSERT INTO ${name} SELECT i, '${word}' FROM generate_series(${first}, ${first + 4}) i`
+  const shown = (world: ReplicationWorld): string =>
+    world.replicas.tables.has('items')
+      ? world.replicas
+          .shown('items')
+          .map(({ id, v }) => `${id}${v}`)
+          .join()
+      : ''
+  const whole = '101b,102b,103b,104b,105b,106b'
+
+  for (const [what, anew] of [
+    ['dropped and created', `DROP TABLE items; ${table('items', 'b', 101)}`],
+    [
+      'renamed and replaced',
+      `${table('items_new', 'b', 101)}; ALTER TABLE items RENAME TO items_old; ALTER TABLE items_new RENAME TO items`,
+    ],
+  ] as const) {
+    it(`${what} while the pipe is paused, is loaded anew`, async (t) => {
+      const world = await worldOfTest(server, t, table('items', 'a', 1), [tableMapping('items')])
+      const running = world.start()
+      await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
+      running.worker.stop()
+      await running.ended
+      await world.query(anew)
+      world.start()
+      await world.until('it is loaded anew', () => shown(world).endsWith('105b'))
+      await world.query(`INSERT INTO items VALUES (106, 'b')`)
+      await world.until('the last is there', () => shown(world).endsWith('106b'))
+      assert.equal(shown(world), whole)
+    })
+    it(`${what} while the pipe runs, is loaded anew`, async (t) => {
+      const world = await worldOfTest(server, t, table('items', 'a', 1), [tableMapping('items')])
+      world.start()
+      await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
+      await world.query(anew)
+      await world.query(`INSERT INTO items VALUES (106, 'b')`)
+      await world.until('all of the other is there', () => shown(world) === whole)
+    })
+  }
+})
