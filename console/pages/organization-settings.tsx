@@ -148,8 +148,8 @@ function PrivateEndpoints({ endpoints, organizationId }: { endpoints: PrivateEnd
               </PageButton>
             }
           >
-            A private endpoint connects your own cloud network with a service. Open a service and its tab "Private
-            endpoints" to add the first one.
+            A private endpoint records which endpoint of your own cloud network belongs to a service. Open a service and
+            its tab "Private endpoints" to add the first one.
           </EmptyState>
         }
         columns={[

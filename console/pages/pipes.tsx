@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,6 +9,7 @@ import { type Column, ListTable } from '../components/list-table.tsx'
 import { Page } from '../components/page.tsx'
 import { PageLink } from '../components/page-link.tsx'
 import { kindLabel, kindOf } from '../components/pipe-fields.ts'
+import { PipeTables, tablesOf } from '../components/pipe-tables.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { StateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
@@ -103,12 +104,6 @@ function fits({ pipe, service }: Row, { state, kind, text }: PipeFilter): boolea
   return [pipe.name, pipe.id, service.name, ...tablesOf(pipe)].some((place) => place.toLowerCase().includes(wanted))
 }
 
-/** As people write them: `database.table`. */
-function tablesOf({ source, destination: { database, table } }: Pipe): string[] {
-  if (source.postgres) return source.postgres.tableMappings.map(({ targetTable }) => `${database}.${targetTable}`)
-  return [table === undefined ? database : `${database}.${table}`]
-}
-
 function listOf(names: string[]): string {
   const shown = names.length > 3 ? [...names.slice(0, 2), `${names.length - 2} other services`] : names
   return new Intl.ListFormat('en').format(shown)
@@ -148,23 +143,7 @@ function columnsFor(organizationId: string): Column<Row>[] {
       width: 160,
     },
     { label: 'State', cell: ({ pipe }) => <StateBadge state={pipe.state} />, width: 130 },
-    { label: 'Destination', cell: ({ pipe }) => <Tables tables={tablesOf(pipe)} /> },
+    { label: 'Destination', cell: ({ pipe }) => <PipeTables pipe={pipe} /> },
     { label: 'Updated', cell: ({ pipe }) => <Time at={pipe.updatedAt} />, width: 130 },
   ]
-}
-
-function Tables({ tables }: { tables: string[] }) {
-  const [first, ...others] = tables
-  return (
-    <Stack gap={0}>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {first}
-      </Text>
-      {others.length > 0 && (
-        <Text size="xs" c="dimmed">
-          and {others.length} more
-        </Text>
-      )}
-    </Stack>
-  )
 }

@@ -12,6 +12,7 @@ import { PlusIcon } from '../components/icons.tsx'
 import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
 import { PageButton, PageLink } from '../components/page-link.tsx'
 import { kindLabel } from '../components/pipe-fields.ts'
+import { PipeTables } from '../components/pipe-tables.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { ScrollTable } from '../components/scroll-table.tsx'
 import { Section } from '../components/section.tsx'
@@ -156,11 +157,7 @@ const pipeColumns = (organizationId: string): Column<Pipe>[] => [
   { label: 'Source', cell: (pipe) => kindLabel(pipe) },
   {
     label: 'Writes to',
-    cell: ({ destination: { database, table } }) => (
-      <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
-        {table === undefined ? database : `${database}.${table}`}
-      </Text>
-    ),
+    cell: (pipe) => <PipeTables pipe={pipe} />,
   },
   { label: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ]

@@ -55,23 +55,31 @@ async function readOn(
   const pollMs = settings.object_storage_polling_interval_ms
   const dispatch = dispatchObjects(session, firstNumber, reader)
   const loader = makeObjectLoader(session, encoder, dispatch)
+  const waiting = `Waiting for new files; they are looked for every ${timeOf(pollMs)}`
 
   const readOnce = async (): Promise<void> => {
     // What waits to be joined does not wait for files that are yet to come.
     const waitMs = loader.isEmpty ? pollMs : 0
-    const batches = await reader.read({ ...readLimits, waitMs, signal: stopping })
+    let isWaiting = waitMs > 0
+    // The last insert may end long before the next look.
+    void dispatch.lanes.settled().then(() => {
+      if (isWaiting) status.doing(waiting)
+    })
+    const batches = await reader.read({ ...readLimits, waitMs, signal: stopping }).finally(() => {
+      isWaiting = false
+    })
     dispatch.lanes.check()
     if (batches.length === 0) {
       await loader.flush()
       // That files can be listed does not say that they can be loaded.
       if (dispatch.lanes.busyCount === 0) session.well()
-      status.doing(`Waiting for new files; the next look is in ${timeOf(pollMs)}`)
+      status.doing(waiting)
     }
     const lag = reader.lag()
     status.lag(lag)
     for (const { object, ...batch } of batches) {
-      const waiting = lag ? `; ${countOf(lag, 'file')} more ${lag === 1 ? 'is' : 'are'} waiting` : ''
-      status.doing(`Loading ${object?.key ?? 'a file'}${waiting}`)
+      const others = lag ? `; ${countOf(lag, 'file')} more ${lag === 1 ? 'is' : 'are'} waiting` : ''
+      status.doing(`Loading ${object?.key ?? 'a file'}${others}`)
       if (object) await loader.load({ ...batch, object, beginByte: 0 })
     }
   }
@@ -115,7 +123,7 @@ async function finishObject(
 ): Promise<void> {
   const { status, stopping } = session
   const { partition, position, within, offsetBytes } = unfinished
-  const selection = { until: { [partition]: within } }
+  const selection = { until: { [partition]: within }, only: [within] }
   await withReader(session, positionsOf(positions), selection, async (reader) => {
     const object = await findObject(reader, within, stopping)
     status.doing(`Loading the rest of ${object.key}`)
@@ -160,7 +168,7 @@ async function rebuild(
   const [first, last] = [delivery.ranges[0], delivery.ranges.at(-1)]
   if (!first || !last) throw new Error('a delivery has no ranges')
   const { partition } = first
-  const selection = { until: { [partition]: last.next } }
+  const selection = { until: { [partition]: last.next }, only: delivery.ranges.map(({ next }) => next) }
   // What others have done need not be listed again.
   const positions = { ...positionsOf(await session.store.listPositions()), [partition]: first.from }
   return withReader(session, positions, selection, async (reader) => {

@@ -254,6 +254,11 @@ export interface Selection {
    * beyond. When all of it has been given, `read` rejects with EndOfInput.
    */
   until?: Positions
+  /**
+   * Of objects up to `until` of one partition: those with these positions, in this order, and no others. They are found by their keys,
+   * whatever the source has been told to take since they were first given.
+   */
+  only?: string[]
 }
 
 export interface ReadableSource extends Source {

@@ -129,6 +129,26 @@ export function readsObjects(world: () => ObjectWorld): void {
     await assert.rejects(readAll(source, from, {}, { until: gone }), missing)
   })
 
+  it('gives exactly the objects that are asked for by their positions, whatever it takes by now', async () => {
+    const bucket = await filled(world(), ['a', 'b', 'c', 'd'])
+    const { batches } = await readAll(world().makeSource(bucket, '*', { isContinuous: true }), {})
+    const [, b, , d] = batches.map(({ next }) => next)
+    const other = world().makeSource(bucket, 'other/*', { isContinuous: true })
+    const selection = { until: { objects: d! }, only: [b!, d!] }
+    const again = await readAll(other, {}, {}, selection)
+    assert.ok(again.ended)
+    assert.deepEqual(
+      again.batches.map(({ next }) => next),
+      [b, d],
+    )
+    assert.deepEqual(keysOf(again.batches), ['b', 'd'])
+    await world().put(bucket, 'd', Buffer.from('{"id":"changed"}\n'))
+    const changed = { name: 'ProbeFailure', code: 'source_failed', reason: /"d" was changed or deleted/ }
+    await assert.rejects(readAll(other, {}, {}, selection), changed)
+    const gone = { until: { objects: d! }, only: [d!.replace(/ d$/, ' dd')] }
+    await assert.rejects(readAll(other, {}, {}, gone), { ...changed, reason: /"dd" was changed or deleted/ })
+  })
+
   it('tells how many objects wait', async () => {
     const bucket = await filled(world(), ['a', 'b', 'c'])
     const signal = AbortSignal.timeout(10_000)

@@ -32,7 +32,8 @@ export interface ObjectReading {
 
 export function makeObjectReader(reading: ObjectReading): SourceReader {
   const { store, selection, signal } = reading
-  const read = selection.until ? makeBoundedRead(reading, selection.until) : makeRead(reading)
+  const { until, only } = selection
+  const read = !until ? makeRead(reading) : only ? makeExactRead(store, until, only) : makeBoundedRead(reading, until)
   const closing = new AbortController()
   return {
     /** One object: a partition gives one batch, and whatever the limits are, a single one may exceed them. */
@@ -95,6 +96,24 @@ function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Po
       const isBeyond = !batch?.object || compareKeys(batch.object.key, lastKey) > 0
       if (isBeyond || (batch.object?.key === lastKey && batch.next !== last)) throw new Changed(lastKey)
       return [batch]
+    },
+    lag: () => undefined,
+  }
+}
+
+function makeExactRead(store: ObjectStore, until: Positions, only: string[]): Read {
+  const [partition = ''] = Object.keys(until)
+  let given = 0
+  return {
+    async next(_waitMs, signal) {
+      const wanted = only[given]
+      if (wanted === undefined) throw new EndOfInput()
+      const key = keyOf(wanted) ?? ''
+      const object = await store.find(key, signal)
+      if (!object || positionOf(object) !== wanted) throw new Changed(key)
+      const from = only[given - 1] ?? ''
+      given++
+      return [batchOf(partition, object, from, store)]
     },
     lag: () => undefined,
   }
