@@ -45,7 +45,9 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
     return { kind: error.kind === 'passing' ? 'passing' : 'user', reason: error.message }
   }
   if (error instanceof NotConnected) {
-    return { kind: 'passing', reason: `${error.place ?? placeOf(pipe)} cannot be reached, or broke the connection off` }
+    const found = error.cause instanceof ProbeFailure ? `: ${error.cause.reason}` : ''
+    const place = error.place ?? placeOf(pipe)
+    return { kind: 'passing', reason: `${place} cannot be reached, or broke the connection off${found}` }
   }
   if (error instanceof StoreFailure) {
     return { kind: 'passing', reason: "Penstock's own database did not answer as it should" }

@@ -271,8 +271,9 @@ export class NotConnected extends Error {
   /** What cannot be reached, in our own words, where that is not the source itself but something beside it. */
   readonly place?: string
 
-  constructor(place?: string) {
-    super('the source is not connected')
+  /** `cause`: what was found, where that is known. */
+  constructor(place?: string, cause?: ProbeFailure) {
+    super('the source is not connected', { cause })
     this.name = 'NotConnected'
     if (place !== undefined) this.place = place
   }

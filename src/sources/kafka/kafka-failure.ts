@@ -270,11 +270,11 @@ export function readerError(error: unknown): unknown {
   if (error instanceof WireError) return new NotConnected()
   if (!(error instanceof ProbeFailure)) return error
   const { cause, code } = error
-  if (cause instanceof WireError) return isRefusal(cause) ? error : new NotConnected()
+  if (cause instanceof WireError) return isRefusal(cause) ? error : new NotConnected(undefined, error)
   if (cause instanceof EgressError) {
     const isLasting =
       cause.failure === 'denied' || (cause.failure === 'tls' && cause.tls !== 'no tls' && cause.tls !== 'silent')
-    return isLasting ? error : new NotConnected()
+    return isLasting ? error : new NotConnected(undefined, error)
   }
-  return code === 'source_failed' ? new NotConnected() : error
+  return code === 'source_failed' ? new NotConnected(undefined, error) : error
 }

@@ -119,7 +119,7 @@ function rethrow(error: unknown): never {
   if (!(error instanceof ProbeFailure)) throw error
   // A region whose host does not resolve has been there when the pipe was made.
   const isUnresolved = error.code === 'wrong_region' && error.step === 'connect'
-  throw isUnresolved || passingFailures.includes(error.code) ? new NotConnected() : error
+  throw isUnresolved || passingFailures.includes(error.code) ? new NotConnected(undefined, error) : error
 }
 
 /** A shard that gave nothing until its iterator expired, or until the next reader, begins at this time. */

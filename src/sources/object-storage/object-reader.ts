@@ -158,7 +158,7 @@ const passing: readonly FailureCode[] = [...passingFailures, 'tls_refused']
 /** What a reader rejects with. `place`: what was asked, where that is not the store. */
 export function readerError(error: unknown, place?: string): unknown {
   if (error instanceof Changed) return objectChanged(error.key, 'read')
-  const isPassing = error instanceof ProbeFailure && passing.includes(error.code)
+  if (error instanceof ProbeFailure && passing.includes(error.code)) return new NotConnected(place, error)
   const isAborted = error instanceof Error && error.name === 'AbortError'
-  return isPassing || isAborted ? new NotConnected(place) : error
+  return isAborted ? new NotConnected(place) : error
 }

@@ -44,7 +44,7 @@ export async function describeSource(
     const { host, port, database } = login
     const place = `${hostInUrl(host)}:${port}`
     const failure = postgresFailure(error, { place, database, step, isAborted: signal.aborted })
-    throw failure && isPassing(failure, error) ? new NotConnected() : (failure ?? error)
+    throw failure && isPassing(failure, error) ? new NotConnected(undefined, failure) : (failure ?? error)
   }
 }
 

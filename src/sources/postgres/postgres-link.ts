@@ -112,7 +112,7 @@ function openFailure(error: unknown, login: Login, at: { step: ProbeStep; isRepl
   const place = `${hostInUrl(host)}:${port}`
   const failure = postgresFailure(error, { place, database, isAborted: false, ...at })
   if (!failure) return error
-  return isPassingFailure(failure, error) ? new NotConnected() : failure
+  return isPassingFailure(failure, error) ? new NotConnected(undefined, failure) : failure
 }
 
 function linkOver(channel: Channel, isReplication: boolean): PostgresLink {
