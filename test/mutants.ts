@@ -16,6 +16,13 @@ export interface Mutant {
 
 export const mutants: Mutant[] = [
   {
+    name: 'console-repeats-with-a-new-key',
+    file: 'console/api/form-client.ts',
+    find: 'this.#last?.request === request ? this.#last :',
+    replace: 'this.#last?.request === request && this.#last === undefined ? this.#last :',
+    tests: ['console/api/form-client.test.ts'],
+  },
+  {
     name: 'half-loaded-table-goes-on',
     file: 'src/runner/postgres/targets.ts',
     find: ' || beginLsn !== null || rangeCount !== null',

@@ -1,8 +1,9 @@
 // A change: sends a call, then has everything of the organization read again.
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
 import { PenstockError } from '../../src/client/error.ts'
-import { type ApiCall, api } from './client.ts'
+import { type ApiCall, makeFormClient } from './client.ts'
 
 export interface ChangeOptions<Result> {
   organizationId: string
@@ -12,8 +13,9 @@ export interface ChangeOptions<Result> {
 /** `send(call)` resolves when pages show the change; on failure `error` tells why, and `send` resolves to undefined. */
 export function useChange<Result = unknown>({ organizationId, onDone }: ChangeOptions<Result>) {
   const queries = useQueryClient()
+  const [client] = useState(makeFormClient)
   const mutation = useMutation<Answer<Result>, PenstockError, ApiCall<Result>>({
-    mutationFn: (call) => call(api),
+    mutationFn: (call) => call(client),
     // What was sent may have secrets in it, which must not outlive the form.
     gcTime: 0,
     onSuccess: async (answer) => {

@@ -3,6 +3,8 @@ import type { Answer, Promised, VersionedWriteOptions } from '../../src/client/c
 import { Operations } from '../../src/client/operations.ts'
 import { envelopeOf, errorOf, isSuccess, pathOf, Transport, type Values } from '../../src/client/transport.ts'
 import { TransportClient } from '../../src/client/transport-client.ts'
+import { FormClient } from './form-client.ts'
+import { errorOfChange } from './unknown-outcome.ts'
 
 let csrfToken = ''
 
@@ -14,7 +16,10 @@ export function setCsrfToken(token: string): void {
 const headers = (): Record<string, string> => (csrfToken ? { 'x-csrf-token': csrfToken } : {})
 const transport = new Transport({ url: location.origin, timeoutMs: 30_000, retries: 2 }, headers)
 
+/** For reading, and for what changes nothing. */
 export const api = new TransportClient(transport)
+
+export const makeFormClient = (): FormClient => new FormClient(transport)
 
 /** One operation with its parameters, to be sent, or to be shown without being sent. */
 export type ApiCall<Result = unknown> = (api: Operations) => Promise<Answer<Result>>
@@ -59,11 +64,24 @@ export function curlOf({ method, path, body, ifMatch }: ApiRequest): string {
   return lines.join(' \\\n  ')
 }
 
-/** An endpoint of the console itself (/console/api), which is not part of the API. */
-export async function act<Result>(
+/** An endpoint of the console itself (/console/api), which is not part of the API, that changes nothing. */
+export async function ask<Result>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Result> {
+  return sendAction(method, path, body)
+}
+
+/** One that changes something. These know no `Idempotency-Key`. */
+export async function act<Result>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Result> {
+  try {
+    return await sendAction<Result>(method, path, body)
+  } catch (error) {
+    throw errorOfChange(error, 'Load the page again to see whether it was, or try again.')
+  }
+}
+
+async function sendAction<Result>(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   path: string,
-  body?: unknown,
+  body: unknown,
 ): Promise<Result> {
   const received = await transport.send({
     method,

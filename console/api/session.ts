@@ -2,7 +2,7 @@
 import { type QueryClient, queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { PenstockError } from '../../src/client/error.ts'
 import type { Member } from '../../src/client/shapes.ts'
-import { act, setCsrfToken } from './client.ts'
+import { act, ask, setCsrfToken } from './client.ts'
 
 export type Role = Member['role']
 
@@ -52,7 +52,7 @@ let lastSignedIn: SignedInSession | undefined
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async () => {
-    const session = await act<Session>('GET', 'session')
+    const session = await ask<Session>('GET', 'session')
     setCsrfToken(session.signedIn ? session.csrfToken : '')
     if (session.signedIn) lastSignedIn = session
     return session
@@ -108,8 +108,8 @@ export const account = {
   signInWithLink: (token: string) => act<unknown>('POST', 'session/link', { token }),
   signOut: () => act<unknown>('DELETE', 'session'),
   signOutEverywhere: () => act<unknown>('DELETE', 'sessions'),
-  sessions: () => act<OpenSession[]>('GET', 'sessions'),
-  lookAtInvitation: (token: string) => act<InvitationLook>('POST', 'invitation', { token }),
+  sessions: () => ask<OpenSession[]>('GET', 'sessions'),
+  lookAtInvitation: (token: string) => ask<InvitationLook>('POST', 'invitation', { token }),
   acceptInvitation: (input: { token: string; name?: string; password?: string }) =>
     act<{ organizationId: string }>('POST', 'invitation/accept', input),
   update: (change: { name: string }) => act<unknown>('PATCH', 'account', change),

@@ -1,5 +1,6 @@
 import { Alert, type AlertProps, List, Text } from '@mantine/core'
 import type { PenstockError } from '../../src/client/error.ts'
+import { isOutcomeUnknown } from '../api/unknown-outcome.ts'
 import { CopyText } from './copy.tsx'
 
 /** Whoever asks for help with an error is asked for this. */
@@ -14,7 +15,8 @@ export function RequestId({ id }: { id: string | undefined }) {
 
 /**
  * An error as the API said it, with the request id. Fields that show their own sentence are named in `shownFields`
- * (`ipAccessList/0/source`), and are not repeated.
+ * (`ipAccessList/0/source`), and are not repeated. `title` says what follows from a refusal; a change whose answer was lost was not
+ * refused, and has a title of its own.
  */
 export function ProblemNotice({
   error,
@@ -27,9 +29,10 @@ export function ProblemNotice({
   title?: string
 }) {
   if (!error) return null
+  const shownTitle = isOutcomeUnknown(error) ? 'It is not known whether this was done' : title
   const others = error.errors.filter(({ pointer }) => !shownFields.includes(pointer.replace(/^#\//, '')))
   return (
-    <Alert {...props} color="red" variant="light" title={title} role="alert">
+    <Alert {...props} color="red" variant="light" title={shownTitle} role="alert">
       {error.errors.length === 0 ? (
         <Text size="sm">{error.message}</Text>
       ) : others.length === 0 ? (

@@ -262,7 +262,7 @@ function AccountMenu({ organizationId }: { organizationId: string }) {
           <Menu.Item onClick={() => void signOut.start()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={isTold} onClose={close} title="You are still signed in" centered>
+      <Modal opened={isTold} onClose={close} title="Signing out" centered>
         <Stack>
           <ProblemNotice error={signOut.error} title="You were not signed out" />
           <Group gap="sm">

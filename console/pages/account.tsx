@@ -22,10 +22,10 @@ export function AccountPage() {
   )
 }
 
-/** Reads the person of this page again. */
+/** Reads the person of this page again. What cannot be read does not undo a change, and must not be told as if it did. */
 function useSessionRefresh() {
   const queries = useQueryClient()
-  return () => queries.fetchQuery({ ...sessionQuery, staleTime: 0 })
+  return () => queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined)
 }
 
 function ProfileSection() {
@@ -107,7 +107,7 @@ function PasswordSection() {
       await account.changePassword({ newPassword, ...(needsPresent ? { currentPassword } : {}) })
     } catch (refusal) {
       // Perhaps the time is over in which the present password was not needed: then its field must be there.
-      await refresh().catch(() => undefined)
+      await refresh()
       throw refusal
     }
     setCurrentPassword('')

@@ -128,7 +128,7 @@ export class Transport {
 }
 
 /** Browsers have randomUUID only on pages that came by https, or from this machine. */
-function newIdempotencyKey(): string {
+export function newIdempotencyKey(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

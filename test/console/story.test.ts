@@ -72,6 +72,41 @@ describe('the console, from the first start', () => {
     assert.ok(!(await page.content()).includes(key.secret))
   })
 
+  it('says so when it cannot know whether a key was made, and makes one when the button is pressed again', async () => {
+    await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/keys/new`)
+    const statuses: number[] = []
+    const keysPath = '**/v1/organizations/*/keys'
+    await page.route(keysPath, async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback()
+      // Penstock has done it; only the answer is lost, and those of all retries.
+      statuses.push((await route.fetch()).status())
+      await route.abort('connectionreset')
+    })
+    await page.getByLabel('Name', { exact: false }).first().fill('Lost and found')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const notice = page.getByRole('alert')
+    await notice.getByText('It is not known whether this was done').waitFor()
+    await notice.getByText(/press the button again without changing anything/).waitFor()
+    assert.equal(await page.getByText('Nothing was changed').count(), 0)
+    assert.deepEqual(statuses, [200, 200, 200])
+    await requireAccessible(page, 'a change whose answer was lost')
+
+    await page.unroute(keysPath)
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const shownId = (await page.locator('[data-secret="KEY_ID"]').textContent())!.trim()
+    const keys = (await callApi(penstock, 'GET', '/keys')).result as { name: string; keyId: string }[]
+    const made = keys.filter(({ name }) => name === 'Lost and found')
+    assert.deepEqual(
+      made.map(({ keyId }) => keyId),
+      [shownId],
+    )
+    await page
+      .getByRole('button', { name: 'I have kept the secret' })
+      .or(page.getByRole('link', { name: 'I have kept the secret' }))
+      .click()
+    await title('API keys')
+  })
+
   it('changes a role in place, as the API sees it, and refuses to take the last admin away', async () => {
     await open('Members')
     const role = page
