@@ -1,5 +1,5 @@
 // Where the data is, and what opens it: for a Penstock that runs, and for commands that only look.
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from './config.ts'
 import type { DatabaseEvents } from './database/database.ts'
@@ -8,7 +8,8 @@ import { openSqlite } from './database/sqlite-database.ts'
 import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
 import { checkKeys } from './installation/installation.ts'
 import { readMasterKeys } from './installation/master-keys.ts'
-import { StartError } from './lib/start-error.ts'
+import { explainNoAccess } from './lib/no-access.ts'
+import { NotSetUpError, StartError } from './lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
 import { type WriterData, writerModule } from './writer.ts'
 import { makeWrites, type PenstockDatabase } from './writes.ts'
@@ -50,7 +51,7 @@ export async function openStoredData(config: Config): Promise<StoredData> {
   }
   try {
     const isNew = await checkKeys(data.sql, vault, config, masterKeys !== undefined)
-    if (isNew) throw new StartError('This Penstock has not been set up yet: it has no data.')
+    if (isNew) throw new NotSetUpError()
     return data
   } catch (error) {
     await data.close()
@@ -60,20 +61,29 @@ export async function openStoredData(config: Config): Promise<StoredData> {
 
 /** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
 export function prepareFolder({ dataFolder }: Config): void {
-  let mode: number
+  let stats: Stats
   try {
     if (!existsSync(dataFolder)) {
       mkdirSync(dirname(dataFolder), { recursive: true })
       mkdirSync(dataFolder, { mode: 0o700 })
     }
-    mode = statSync(dataFolder).mode
+    stats = statSync(dataFolder)
+    if (stats.isDirectory()) readdirSync(dataFolder)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
+    if (code === 'EACCES') {
+      throw new StartError(
+        `The data folder ${dataFolder} cannot be used: ${explainNoAccess(dataFolder)}, or set PENSTOCK_DATA to a folder that this user may write.`,
+      )
+    }
     throw new StartError(
       `The data folder ${dataFolder} cannot be used (${code}). Set PENSTOCK_DATA to a folder that this user may write.`,
     )
   }
-  if ((mode & 0o077) !== 0) {
+  if (!stats.isDirectory()) {
+    throw new StartError(`The data folder ${dataFolder} is not a folder. Set PENSTOCK_DATA to one.`)
+  }
+  if ((stats.mode & 0o077) !== 0) {
     throw new StartError(
       `The data folder ${dataFolder} is open to other users. Run "chmod 700" on it, or set PENSTOCK_DATA to another one.`,
     )

@@ -70,6 +70,13 @@ function hashOf(vault: Vault, organizationId: string, previousHash: string, seal
   return vault.fingerprint('activity-seal', text)
 }
 
+/** False when nothing is there, or was left behind, of an organization with this id. */
+export async function hasTraces(sql: Sql, organizationId: string): Promise<boolean> {
+  if ((await findSealedUpTo(sql, organizationId)) !== undefined) return true
+  if (await findNextSeal(sql, organizationId, 0)) return true
+  return (await countActivitiesAfter(sql, organizationId, '')) > 0
+}
+
 export interface ChainReport {
   organizationId: string
   /** Up to the first thing that is wrong. */

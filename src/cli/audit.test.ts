@@ -90,24 +90,38 @@ onBothDatabases('penstock audit verify', (app) => {
     assert.equal(harmed.code, 1)
   })
 
+  it('does not take an organization for unknown whose row is gone and whose seals are not', async () => {
+    const { organizationId } = await setUp()
+    const gone = newId()
+    await app().query(
+      `INSERT INTO activity_seals SELECT '${gone}', number, last_activity_id, digests, hash, sealed_at
+       FROM activity_seals WHERE organization_id = '${organizationId}'`,
+    )
+    const { code, error } = await verify(['--organization-id', gone])
+    assert.equal(code, 1)
+    assert.match(error, /^BAD: /)
+  })
+
   it('refuses what it cannot check, in one sentence', async () => {
     const missing = newId()
     const elsewhere = mkdtempSync(join(tmpdir(), 'penstock-audit-'))
     try {
       const cases: [string[], Record<string, string>, RegExp][] = [
         [['--organization-id', 'northwind'], {}, /^--organization-id must be a uuid, not "northwind"\.$/],
-        [['--organization-id', missing], {}, new RegExp(`^BAD: organization ${missing} is missing `)],
+        [['--organization-id', missing], {}, new RegExp(`^There is no organization ${missing} here`)],
         [
           [],
           { PENSTOCK_MASTER_KEY_FILE: join(elsewhere, 'none.json') },
           /^The master key file .* is missing, and the database has secrets sealed with it\./,
         ],
         ...(app().dialect === 'sqlite'
-          ? ([[[], { PENSTOCK_DATA: elsewhere }, /^There is no database at .*penstock\.db\./]] as [
-              string[],
-              Record<string, string>,
-              RegExp,
-            ][])
+          ? ([
+              [
+                [],
+                { PENSTOCK_DATA: elsewhere },
+                /^There is no database at .*penstock\.db\. .* Run "penstock init", or correct PENSTOCK_DATA/,
+              ],
+            ] as [string[], Record<string, string>, RegExp][])
           : []),
       ]
       for (const [args, settings, sentence] of cases) {

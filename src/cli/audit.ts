@@ -1,4 +1,4 @@
-import { type ChainReport, verifyChain, verifyChains } from '../activities/seal.ts'
+import { type ChainReport, hasTraces, verifyChain, verifyChains } from '../activities/seal.ts'
 import { readConfig } from '../config.ts'
 import { StartError } from '../lib/start-error.ts'
 import { openStoredData } from '../open-database.ts'
@@ -8,17 +8,22 @@ export interface AuditOptions {
 }
 
 /** Checks every chain of seals and names the first bad row of each; ends with 1 when there is one. */
-export async function verifyAudit({ organizationId }: AuditOptions): Promise<void> {
+export async function verifyAudit(options: AuditOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
-  if (organizationId !== undefined && !/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(organizationId)) {
-    throw new StartError(`--organization-id must be a uuid, not ${JSON.stringify(organizationId)}.`)
+  const organizationId = options.organizationId?.toLowerCase()
+  if (organizationId !== undefined && !/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(organizationId)) {
+    throw new StartError(`--organization-id must be a uuid, not ${JSON.stringify(options.organizationId)}.`)
   }
   const data = await openStoredData(config)
   try {
+    // A slip of the person who asks must not look as if somebody had tampered.
+    if (organizationId !== undefined && !(await hasTraces(data.sql, organizationId))) {
+      throw new StartError(`There is no organization ${organizationId} here, nor anything left of one.`)
+    }
     let bad = 0
     for await (const report of organizationId === undefined
       ? verifyChains(data.sql, data.vault)
-      : [await verifyChain(data.sql, data.vault, organizationId.toLowerCase())]) {
+      : [await verifyChain(data.sql, data.vault, organizationId)]) {
       if (report.problem === undefined) console.log(`organization ${report.organizationId}: ${summary(report)}`)
       else {
         bad++

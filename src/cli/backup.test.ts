@@ -27,12 +27,16 @@ onBothDatabases('the commands about all data', (app) => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  function run(args: string[], place: { data: string; url?: string | undefined }): Promise<Ended> {
+  function run(
+    args: string[],
+    place: { data: string; url?: string | undefined; masterKeyFile?: string },
+  ): Promise<Ended> {
     const env = {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: compileCache,
       PENSTOCK_DATA: place.data,
       ...(place.url === undefined ? {} : { DATABASE_URL: place.url }),
+      ...(place.masterKeyFile === undefined ? {} : { PENSTOCK_MASTER_KEY_FILE: place.masterKeyFile }),
     }
     return new Promise((resolve) => {
       execFile(process.execPath, [program, ...args], { env, timeout: 60_000 }, (err, stdout, stderr) =>
@@ -85,6 +89,29 @@ onBothDatabases('the commands about all data', (app) => {
     refused(await run(['restore', backupFile], here()), running)
     const rotated = app().dialect === 'sqlite' ? running : /^Everything is sealed with k1\./
     refused(await run(['keys', 'rotate'], here()), rotated)
+  })
+
+  it('say of a Penstock that was never set up that it is none, and of lost keys that they are lost', async () => {
+    const data = join(folder, 'never')
+    mkdirSync(data, { mode: 0o700 })
+    const place = { data, url: app().dialect === 'postgres' ? await freshPostgresDatabase() : undefined }
+    const commands = [
+      ['keys', 'list'],
+      ['keys', 'rotate'],
+      ['backup', join(folder, 'never.gz')],
+    ]
+    const notSetUp = /has not been set up yet.* Run "penstock init", or correct PENSTOCK_DATA/
+    for (const command of commands) refused(await run(command, place), notSetUp)
+    // It leaves a database without an organization.
+    refused(await run(['start'], place), /has not been set up yet/)
+    for (const command of commands) refused(await run(command, place), notSetUp)
+    const examined = await run(['doctor'], place)
+    assert.match(examined.printed, /master key file .* has not been set up yet; remedy: run "penstock init"/)
+    assert.doesNotMatch(examined.printed, /from your backup/)
+
+    const withoutKeys = { ...here(), masterKeyFile: join(folder, 'none.json') }
+    const lost = /^The master key file .* is missing, and the database has secrets sealed with it\. Restore the file/
+    for (const command of commands) refused(await run(command, withoutKeys), lost)
   })
 
   it('list the keys without telling any', async () => {

@@ -21,7 +21,7 @@ import { operations } from '../operations.ts'
 import { operationHelp, operationList, optionName, parametersOf } from './call-help.ts'
 import { formatResult, printable } from './call-output.ts'
 import { readCredentials } from './credentials.ts'
-import { orFail, usageFailure } from './failure.ts'
+import { explainKey, orFail, usageFailure } from './failure.ts'
 
 interface Options {
   [parameter: string]: string | boolean | undefined
@@ -57,7 +57,7 @@ async function callOperation(operation: AnyOperation, options: Options, width: n
   if (operation.body && options.body === undefined) missing.push('body')
   refuseMissing(operation, missing)
   const body = options.body === undefined ? undefined : await readBody(options.body)
-  const { organizationId, ...connection } = readCredentials()
+  const { organizationId, keyOrigin, ...connection } = readCredentials()
   const params: Record<string, string> = {}
   for (const { name } of parametersOf(operation)) {
     const value = options[name] ?? (name === 'organizationId' ? organizationId : undefined)
@@ -82,7 +82,7 @@ async function callOperation(operation: AnyOperation, options: Options, width: n
     const error = errorOf(received)
     // A script that asked for JSON can look at the code and the fields.
     if (options.json && error.code !== 'invalid_answer') printJson(received.text)
-    throw error
+    throw explainKey(error, keyOrigin)
   }
 
   const received = await send()

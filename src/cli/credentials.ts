@@ -12,6 +12,9 @@ export interface Credentials {
   organizationId?: string
 }
 
+/** With where the key is from, for whoever must correct it. */
+type FoundCredentials = Credentials & { keyOrigin: string }
+
 const keyNames = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET'] as const
 
 /** The names of the environment that stand instead of the file. */
@@ -19,7 +22,7 @@ export function namesInEnvironment(): string[] {
   return keyNames.filter((name) => process.env[name]?.trim())
 }
 
-export function readCredentials(): Credentials {
+export function readCredentials(): FoundCredentials {
   const present = namesInEnvironment()
   const organizationId = process.env.PENSTOCK_ORGANIZATION_ID?.trim()
   // All or none: the key in the file must not be sent to a server that only the environment names.
@@ -27,16 +30,17 @@ export function readCredentials(): Credentials {
   return organizationId ? { ...found, organizationId } : found
 }
 
-function fromEnvironment(present: string[]): Credentials {
+function fromEnvironment(present: string[]): FoundCredentials {
   const missing = keyNames.filter((name) => !present.includes(name))
   if (missing.length > 0) {
-    throw noCredentials(`${present.join(' and ')} is set in the environment; set ${missing.join(' and ')} too.`)
+    const isOrAre = present.length === 1 ? 'is' : 'are'
+    throw noCredentials(`${present.join(' and ')} ${isOrAre} set in the environment; set ${missing.join(' and ')} too.`)
   }
   const [url, keyId, keySecret] = keyNames.map((name) => process.env[name]!.trim()) as [string, string, string]
-  return { url, keyId, keySecret }
+  return { url, keyId, keySecret, keyOrigin: 'PENSTOCK_KEY_ID and PENSTOCK_KEY_SECRET of the environment' }
 }
 
-function fromFile(): Credentials {
+function fromFile(): FoundCredentials {
   const file = credentialsFile()
   let text: string
   try {
@@ -48,7 +52,7 @@ function fromFile(): Credentials {
   }
   const credentials = parse(text)
   if (!credentials) throw noCredentials(`${file} is damaged. Run "penstock login" again.`)
-  return credentials
+  return { ...credentials, keyOrigin: `${file} (made by "penstock login")` }
 }
 
 function parse(text: string): Credentials | undefined {

@@ -36,8 +36,16 @@ export async function orFail(command: () => Promise<void>): Promise<void> {
   }
 }
 
-function toFailure(error: PenstockError): CommandFailure {
-  const sentence = printable(error.message)
+/** For an answer to a key: people at a terminal know its parts, not the header that they are sent in. */
+export function explainKey(error: PenstockError, keyOrigin: string): PenstockError | CommandFailure {
+  if (error.code !== 'unauthorized') return error
+  return toFailure(
+    error,
+    `The key id or its secret, from ${keyOrigin}, is wrong; or the key was disabled, deleted, or has expired.`,
+  )
+}
+
+function toFailure(error: PenstockError, sentence = printable(error.message)): CommandFailure {
   if (error.code === 'invalid_request') return usageFailure(sentence)
   const isAuthentication = error.status === 401 || error.status === 403
   const facts = [

@@ -1,9 +1,9 @@
-import { createInterface } from 'node:readline/promises'
 import type { App } from '../app.ts'
 import { readConfig } from '../config.ts'
 import type { FirstOrganization, Initialized } from '../installation/initialize.ts'
 import { StartError } from '../lib/start-error.ts'
-import { makeSignInToken, printOrganization, requireEmail } from './new-organization.ts'
+import { complainOfEmail, makeSignInToken, printOrganization, requireEmail } from './new-organization.ts'
+import { Questions } from './questions.ts'
 import { open } from './serve.ts'
 
 export interface InitOptions {
@@ -15,12 +15,7 @@ export interface InitOptions {
 /** Makes the master key, the first organization, its admin and an admin key. */
 export async function init(options: InitOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
-  const first = {
-    organizationName: await answer(options.organization, '--organization', 'Name of the organization'),
-    adminName: await answer(options.adminName, '--admin-name', 'Name of its first admin'),
-    adminEmail: await answer(options.adminEmail, '--admin-email', 'Email of the admin'),
-  }
-  requireEmail(first.adminEmail)
+  const first = await askForMissing(options)
   const { app } = await open(config, { mayCreateKeys: true })
   const { made, token } = await setUp(app, first).finally(() => app.close())
   if (!made) throw new StartError('This Penstock has been set up already; its data was left as it is.')
@@ -36,12 +31,32 @@ async function setUp(app: App, first: FirstOrganization): Promise<{ made?: Initi
   return { made, token: (await makeSignInToken(app, first.adminEmail))! }
 }
 
-async function answer(given: string | undefined, option: string, question: string): Promise<string> {
-  if (given?.trim()) return given.trim()
-  if (!process.stdin.isTTY) throw new StartError(`${option} is missing.`)
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  const text = (await terminal.question(`${question}: `)).trim()
-  terminal.close()
-  if (text === '') throw new StartError(`${option} must not be empty.`)
-  return text
+async function askForMissing(options: InitOptions): Promise<FirstOrganization> {
+  const organizationName = options.organization?.trim()
+  const adminName = options.adminName?.trim()
+  const adminEmail = options.adminEmail?.trim()
+  // Before anything is asked: the answers would be lost.
+  if (adminEmail) requireEmail(adminEmail)
+  const questions = new Questions((sentence) => new StartError(sentence))
+  const ask = async (option: string, question: string, complain: (text: string) => string | undefined) => {
+    for (;;) {
+      const text = await questions.ask(option, question)
+      const complaint = complain(text)
+      if (complaint === undefined) return text
+      console.error(complaint)
+    }
+  }
+  try {
+    return {
+      organizationName: organizationName || (await ask('--organization', 'Name of the organization', complainOfEmpty)),
+      adminName: adminName || (await ask('--admin-name', 'Name of its first admin', complainOfEmpty)),
+      adminEmail: adminEmail || (await ask('--admin-email', 'Email of the admin', complainOfEmail)),
+    }
+  } finally {
+    questions.close()
+  }
+}
+
+function complainOfEmpty(text: string): string | undefined {
+  return text === '' ? 'It must not be empty.' : undefined
 }

@@ -1,6 +1,3 @@
-import { once } from 'node:events'
-import { createInterface, type Interface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import { text as readAll } from 'node:stream/consumers'
 import { basicAuthorization, envelopeOf, errorOf, isSuccess, Transport } from '../client/transport.ts'
 import { printable } from './call-output.ts'
@@ -11,7 +8,8 @@ import {
   removeCredentials,
   writeCredentials,
 } from './credentials.ts'
-import { CommandFailure, exitCodes, orFail, usageFailure } from './failure.ts'
+import { CommandFailure, exitCodes, explainKey, orFail, usageFailure } from './failure.ts'
+import { Questions } from './questions.ts'
 
 export interface LoginOptions {
   url?: string
@@ -27,7 +25,7 @@ export async function login(options: LoginOptions): Promise<void> {
     const { url, keyId, keySecret } = await askForMissing(options)
     if (!keyId || !keySecret) throw usageFailure('The id and the secret of the key must not be empty.')
     const transport = new Transport({ url, userAgent: 'penstock-cli' }, basicAuthorization({ url, keyId, keySecret }))
-    const organization = await organizationOf(transport)
+    const organization = await organizationOf(transport, keyOriginOf(options))
     const credentials: Credentials = {
       url: transport.url,
       keyId,
@@ -38,7 +36,11 @@ export async function login(options: LoginOptions): Promise<void> {
     console.log(`Logged in to ${transport.url}, organization ${printable(organization.name)} (${organization.id}).`)
     console.log(`The key is kept in ${file}; "penstock logout" removes it.`)
     const winning = namesInEnvironment()
-    if (winning.length > 0) console.error(`Note that ${winning.join(', ')} of the environment wins over it.`)
+    if (winning.length > 0) {
+      console.error(
+        `Note that ${winning.join(' and ')} of the environment ${winning.length === 1 ? 'wins' : 'win'} over it.`,
+      )
+    }
     if (crossesNetworkInTheClear(transport.url)) {
       console.error('Note that the key crosses the network in the clear: the URL begins with http://.')
     }
@@ -46,7 +48,7 @@ export async function login(options: LoginOptions): Promise<void> {
 }
 
 async function askForMissing(options: LoginOptions): Promise<{ url: string; keyId: string; keySecret: string }> {
-  const questions = new Questions()
+  const questions = new Questions(usageFailure)
   try {
     const url =
       options.url ?? (await questions.ask('--url', `URL of Penstock (${defaultUrl})`, { otherwise: defaultUrl }))
@@ -60,6 +62,12 @@ async function askForMissing(options: LoginOptions): Promise<{ url: string; keyI
   }
 }
 
+function keyOriginOf({ keyId, keySecretStdin }: LoginOptions): string {
+  const ofId = keyId === undefined ? 'the terminal' : '--key-id'
+  const ofSecret = keySecretStdin ? 'standard input' : 'the terminal'
+  return ofId === ofSecret ? ofId : `${ofId} and ${ofSecret}`
+}
+
 export async function logout(): Promise<void> {
   await orFail(async () => {
     console.log(
@@ -69,9 +77,9 @@ export async function logout(): Promise<void> {
 }
 
 /** The organization that the key belongs to: there is exactly one. */
-async function organizationOf(transport: Transport): Promise<{ id: string; name: string }> {
+async function organizationOf(transport: Transport, keyOrigin: string): Promise<{ id: string; name: string }> {
   const received = await transport.send({ method: 'GET', path: '/v1/organizations', params: {} })
-  if (!isSuccess(received)) throw errorOf(received)
+  if (!isSuccess(received)) throw explainKey(errorOf(received), keyOrigin)
   const [organization] = [envelopeOf(received).result].flat() as { id: string; name: string }[]
   if (typeof organization?.id !== 'string') {
     throw new CommandFailure('The key was accepted, but it belongs to no organization.', exitCodes.refused)
@@ -82,33 +90,4 @@ async function organizationOf(transport: Transport): Promise<{ id: string; name:
 function crossesNetworkInTheClear(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(hostname)
-}
-
-/** Asks at the terminal for what was not told. It is made once: while it is open, the terminal itself echoes nothing. */
-class Questions {
-  #silent = false
-  #terminal: Interface | undefined
-
-  async ask(option: string, question: string, { otherwise = '', hidden = false } = {}): Promise<string> {
-    if (!process.stdin.isTTY) throw usageFailure(`${option} is missing.`)
-    const output = new Writable({
-      write: (chunk, _encoding, done) => {
-        if (!this.#silent) process.stdout.write(chunk)
-        done()
-      },
-    })
-    this.#terminal ??= createInterface({ input: process.stdin, output, terminal: true })
-    const answer = this.#terminal.question(`${question}: `)
-    this.#silent = hidden
-    // Ctrl+C and Ctrl+D close it, and the question would never be answered.
-    const ended = once(this.#terminal, 'close').then(() => Promise.reject(usageFailure('\nNothing was changed.')))
-    const text = (await Promise.race([answer.catch(() => ended), ended])).trim() || otherwise
-    this.#silent = false
-    if (hidden) process.stdout.write('\n')
-    return text
-  }
-
-  close(): void {
-    this.#terminal?.close()
-  }
 }

@@ -7,8 +7,14 @@ import { signInLink } from '../sessions/session.ts'
 
 const linkHours = 24
 
+/** A sentence, when it is none. */
+export function complainOfEmail(text: string): string | undefined {
+  return /^[^\s@]+@[^\s@]+$/.test(text) ? undefined : `${JSON.stringify(text)} is not an email address.`
+}
+
 export function requireEmail(text: string): void {
-  if (!/^[^\s@]+@[^\s@]+$/.test(text)) throw new StartError(`${JSON.stringify(text)} is not an email address.`)
+  const complaint = complainOfEmail(text)
+  if (complaint !== undefined) throw new StartError(complaint)
 }
 
 /** Signs the person in once; undefined when nobody has the email address. */

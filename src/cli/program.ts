@@ -9,11 +9,14 @@ import type { LoginOptions } from './login.ts'
 import { orExplain } from './or-explain.ts'
 import type { OrganizationOptions } from './organization.ts'
 import type { StartOptions } from './start.ts'
+import { readVersion } from './version.ts'
 
 const usageExit = 2
 
 export async function runProgram(): Promise<void> {
-  const program = new Command('penstock').description('A self-hosted management plane for analytical databases.')
+  const program = new Command('penstock')
+    .description('A self-hosted management plane for analytical databases.')
+    .version(readVersion())
 
   program
     .command('start')

@@ -218,12 +218,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       it('says that there is no data, and makes nothing', async () => {
         const store = await makeStore(0)
         if (dialect === 'sqlite') return refused(store, /^There is no database at /)
-        await refused(store, /^This Penstock has not been set up yet: it has no data\.$/)
+        await refused(store, /^This Penstock has not been set up yet: it has no data\. Run "penstock init", or /)
         const made =
           "SELECT table_name FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
         assert.deepEqual(await store.rows(made), [])
         await migrate(store)
-        await refused(store, /^This Penstock has not been set up yet: it has no data\.$/)
+        await refused(store, /^This Penstock has not been set up yet: it has no data\. Run "penstock init", or /)
       })
 
       it('lets nothing be written', async () => {

@@ -1,6 +1,7 @@
 // Brings a database to the newest schema. Migrations are numbered files, applied in order, each in a transaction of its own
 // and under a lock, so that two processes that start at once do not meet. A database newer than this program is refused.
 import { readdirSync, readFileSync } from 'node:fs'
+import { NotSetUpError, StartError } from '../lib/start-error.ts'
 import type { Dialect } from './sql.ts'
 
 export interface Migration {
@@ -121,12 +122,14 @@ export function newestOf(migrations: Migration[]): number {
 }
 
 /** For those who only read: why a database with these migrations is not one that this version can read, if it is not. */
-export function schemaMismatch(applied: number[]): string | undefined {
+export function schemaMismatch(applied: number[]): StartError | undefined {
   const schema = Math.max(0, ...applied)
   const newest = newestOf(loadMigrations())
   if (schema === newest) return undefined
-  if (schema === 0) return 'This Penstock has not been set up yet: it has no data.'
-  return schema < newest
-    ? `The database is at schema ${schema}, and this version needs ${newest}. Start this version once, which brings it up to date, or use the version that it is used with.`
-    : `The database is at schema ${schema}, made by a newer Penstock; this one knows schemas up to ${newest}. Use the newer version.`
+  if (schema === 0) return new NotSetUpError()
+  return new StartError(
+    schema < newest
+      ? `The database is at schema ${schema}, and this version needs ${newest}. Start this version once, which brings it up to date, or use the version that it is used with.`
+      : `The database is at schema ${schema}, made by a newer Penstock; this one knows schemas up to ${newest}. Use the newer version.`,
+  )
 }

@@ -32,7 +32,7 @@ export async function openPostgresReadOnly(url: string): Promise<ReadOnlyPostgre
     // The server itself refuses whatever would change something.
     await ask({ text: 'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY' })
     const mismatch = schemaMismatch(await appliedNumbers(client))
-    if (mismatch !== undefined) throw new StartError(mismatch)
+    if (mismatch !== undefined) throw mismatch
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TLSSocket } from 'node:tls'
 import { openTestApp, type TestApp } from '../../test/harness.ts'
+import { type Certificate, type Certificates, makeCertificates } from '../../test/sources/certificates.ts'
 import type { Database, WriteContext } from './database.ts'
-import { openPostgres } from './postgres.ts'
+import { connectOnce, openPostgres } from './postgres.ts'
 import { statement } from './sql.ts'
 
 const insert = statement<{ part: string }>('INSERT INTO halves (part) VALUES (:part)')
@@ -121,5 +128,77 @@ describe('a PostgreSQL that asks for a transaction to be run again', () => {
 
   it('asks again what it only reads', async () => {
     assert.deepEqual(await database.reader.first(fail, { code: '40001' }), { tries: 4 })
+  })
+})
+
+describe('a PostgreSQL that cannot be connected to', () => {
+  let certificates: Certificates
+  let folder: string
+  before(async () => {
+    certificates = await makeCertificates()
+    folder = mkdtempSync(join(tmpdir(), 'penstock-postgres-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  /** What is said of a server that answers the question for TLS like this, and then hangs up. */
+  async function saidOf(answer: Certificate | 'no TLS' | 'nothing', query: string): Promise<string> {
+    const sockets: Socket[] = []
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => undefined))
+      socket.once('data', () => {
+        if (answer === 'nothing') return
+        socket.write(answer === 'no TLS' ? 'N' : 'S')
+        if (answer === 'no TLS') return
+        const encrypted = new TLSSocket(socket, { isServer: true, ...answer })
+        encrypted.on('error', () => undefined).on('data', () => encrypted.destroy())
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    try {
+      await connectOnce(`postgres://penstock:hidden@127.0.0.1:${port}/penstock?${query}`)
+      return 'connected'
+    } catch (error) {
+      const { name, message } = error as Error
+      assert.equal(name, 'StartError')
+      assert.doesNotMatch(message, /hidden/)
+      return message
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    }
+  }
+
+  it('has a certificate that is not trusted, or not for it', async () => {
+    const { server, expired, otherHost, ca } = certificates
+    assert.match(
+      await saidOf(server, 'sslmode=verify-full'),
+      /its certificate is of an authority that is not trusted here \([A-Z_]+\); add &sslrootcert=\/path\/ca\.pem to DATABASE_URL, or set NODE_EXTRA_CA_CERTS/,
+    )
+    const file = join(folder, 'ca.pem')
+    writeFileSync(file, ca)
+    const trusting = `sslmode=verify-full&sslrootcert=${file}`
+    assert.match(await saidOf(server, trusting), /cannot be used: the connection failed; check/)
+    assert.match(await saidOf(expired, trusting), /its certificate has expired\.$/)
+    assert.match(await saidOf(otherHost, trusting), /its certificate is for another host than/)
+    assert.match(
+      await saidOf(server, 'sslmode=verify-full&sslrootcert=/nowhere/ca.pem'),
+      /the file \/nowhere\/ca\.pem, which DATABASE_URL names, cannot be read \(ENOENT\)\.$/,
+    )
+  })
+
+  it('has no TLS, or is asked for it in a way that is none', async () => {
+    assert.match(
+      await saidOf('no TLS', 'sslmode=verify-full'),
+      /it has no TLS, which DATABASE_URL asks for; .*sslmode=disable/,
+    )
+    assert.match(
+      await saidOf('no TLS', 'sslmode=on'),
+      /^DATABASE_URL has sslmode="on", which is none: use verify-full, or /,
+    )
+  })
+
+  it('does not answer in time', async () => {
+    assert.match(await saidOf('nothing', 'sslmode=verify-full'), /no connection within 5 seconds; check host, port and/)
   })
 })

@@ -26,6 +26,9 @@ const readerCount = 2
 /** Any number will do, as long as every Penstock takes the same. */
 export const migrationLockId = 7_353_789
 const maxReconnectMs = 1_000
+const connectTimeoutMs = 5_000
+/** Those that the driver knows. */
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
 /** A distributed database may ask even a single read to come again. */
 const mostReadTries = 8
 
@@ -65,7 +68,7 @@ class PostgresConnection implements WriteConnection {
       connectionString: this.#url,
       pipeline: true,
       application_name: 'penstock',
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: 10_000,
       lock_timeout: 5_000,
       idle_in_transaction_session_timeout: 15_000,
@@ -289,10 +292,11 @@ function laneOf(key: string): number {
 
 /** A connection outside the pool, or the sentence that says why there is none. */
 export async function connectOnce(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
+  refuseUnknownSslMode(url)
   try {
     const client = new pg.Client({
       connectionString: url,
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: connectTimeoutMs,
       application_name: 'penstock',
       ...options,
     })
@@ -353,8 +357,25 @@ function withoutPassword(url: string): string {
   }
 }
 
+/** The driver takes one that it does not know for a wish to check certificates, which is not what was meant. */
+function refuseUnknownSslMode(url: string): void {
+  const mode = URL.canParse(url) ? new URL(url).searchParams.get('sslmode') : null
+  if (mode === null || sslModes.includes(mode)) return
+  throw new StartError(
+    `DATABASE_URL has sslmode=${JSON.stringify(mode)}, which is none: use verify-full, or disable where PostgreSQL has no TLS (known are ${sslModes.join(', ')}).`,
+  )
+}
+
 function connectFailure(error: unknown): string {
-  const code = (error as { code?: string }).code
+  const { code, path, message, syscall } = error as NodeJS.ErrnoException
+  if (syscall === 'open') return `the file ${path}, which DATABASE_URL names, cannot be read (${code}).`
+  // The driver gives no code to these.
+  if (message === 'timeout expired') {
+    return `no connection within ${connectTimeoutMs / 1_000} seconds; check host, port and firewall.`
+  }
+  if (message === 'The server does not support SSL connections') {
+    return 'it has no TLS, which DATABASE_URL asks for; turn on ssl in PostgreSQL, or, where nobody can listen in, set sslmode=disable.'
+  }
   switch (code) {
     case '28P01':
     case '28000':
@@ -366,6 +387,17 @@ function connectFailure(error: unknown): string {
       return 'the host name does not resolve.'
     case 'ERR_INVALID_URL':
       return 'it is not a URL; percent-encode special characters in the password.'
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+      return `its certificate is of an authority that is not trusted here (${code}); add &sslrootcert=/path/ca.pem to DATABASE_URL, or set NODE_EXTRA_CA_CERTS=/path/ca.pem.`
+    case 'CERT_HAS_EXPIRED':
+      return 'its certificate has expired.'
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return 'its certificate is for another host than the one that DATABASE_URL names.'
+    case 'ENOENT':
     case 'ECONNREFUSED':
       return 'nothing listens there.'
     case '53300':
@@ -373,6 +405,6 @@ function connectFailure(error: unknown): string {
     case '57P03':
       return 'it is still starting.'
     default:
-      return `no connection within 5 seconds${code ? ` (${code})` : ''}; check host, port, TLS and firewall.`
+      return `the connection failed${code ? ` (${code})` : ''}; check host, port, TLS and firewall.`
   }
 }

@@ -96,7 +96,7 @@ async function openPostgresSnapshot(url: string): Promise<Snapshot> {
     const [found] = (await ask(`SELECT to_regclass('schema_migrations')`)).rows as unknown as [[unknown]]
     const applied = found[0] === null ? [] : ((await ask(selectMigrations)).rows as unknown as [number][])
     const mismatch = schemaMismatch(applied.map(([number]) => number))
-    if (mismatch !== undefined) throw new StartError(mismatch)
+    if (mismatch !== undefined) throw mismatch
   } catch (error) {
     await client.end().catch(() => undefined)
     throw error

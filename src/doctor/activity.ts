@@ -57,7 +57,7 @@ export async function checkPipes(sql: Sql): Promise<Finding> {
   const named = troubled.map(({ id, name, state }) => `${printable(name)} ${id} is ${state}`).join(', ')
   const more = inTrouble > troubled.length ? ` and ${inTrouble - troubled.length} more are in trouble` : ''
   const remedy =
-    'read stateReason of the pipe (in the console, or with "penstock call getPipe"), mend it, and start it again'
+    'read stateReason of the pipe (in the console, or with "penstock call getPipeMetrics"), mend it, and start it again'
   return judge('pipes', '', [warning(`${found}; ${named}${more}`, remedy)])
 }
 

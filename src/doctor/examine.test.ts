@@ -254,7 +254,13 @@ onBothDatabases('an examination', (app) => {
         `UPDATE pipes SET state = 'Stopped', name = '${name}' WHERE id = '${pipeId}'`,
         async () => {
           const found = /1 Failed, 1 Paused, 2 Stopped; "orders\?\[2J" \S+ is Failed$/
-          assertOnly(await findingsOf(app()), 'pipes', 'warning', found, /^read stateReason/)
+          assertOnly(
+            await findingsOf(app()),
+            'pipes',
+            'warning',
+            found,
+            /^read stateReason .*"penstock call getPipeMetrics"/,
+          )
         },
       )
     })

@@ -1,13 +1,14 @@
 // All checks of an installation, in their order. It changes nothing but for moments of files of its own in the data folder, and
 // may be made while Penstock runs.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { openPostgresReadOnly } from '../database/postgres-read-only.ts'
 import type { Sql } from '../database/sql.ts'
 import { openSqliteReadOnly } from '../database/sqlite-read-only.ts'
+import { withSnapshot } from '../installation/stored-data.ts'
 import type { Egress } from '../lib/egress.ts'
-import { StartError } from '../lib/start-error.ts'
+import { NotSetUpError, StartError } from '../lib/start-error.ts'
 import { type MasterKeys, Vault } from '../lib/vault.ts'
 import { openEgress } from '../open-egress.ts'
 import { checkAuditChain, checkPipes, checkRunners } from './activity.ts'
@@ -43,7 +44,7 @@ export async function examine(config: Config, tell: Tell, surroundings: Surround
   const clockSetBy = watchClock()
   tell(checkListening(config))
   await examineMachine(config, machine, tell)
-  const { finding, keys } = checkMasterKeyFile(config.masterKeyFile, machine.userId)
+  const { finding, keys } = await checkMasterKeyFile(config.masterKeyFile, machine.userId, () => isSetUp(config))
   tell(finding)
   if (keys) tell(checkKeyStrength(keys))
 
@@ -67,9 +68,20 @@ export async function examine(config: Config, tell: Tell, surroundings: Surround
   await making('sign-in provider', tell, () => checkSignInProvider(config.oidc, config.operations.publicUrl))
 }
 
+/** What cannot be looked at may have data. */
+async function isSetUp(config: Config): Promise<boolean> {
+  try {
+    await withSnapshot(config, async () => undefined)
+    return true
+  } catch (error) {
+    return !(error instanceof NotSetUpError)
+  }
+}
+
 async function examineMachine({ dataFolder, databaseUrl }: Config, machine: Machine, tell: Tell): Promise<void> {
   tell(checkDataFolder(dataFolder, machine.userId))
-  if (existsSync(dataFolder)) await examineDisk(dataFolder, databaseUrl === undefined, machine, tell)
+  const isFolder = existsSync(dataFolder) && statSync(dataFolder).isDirectory()
+  if (isFolder) await examineDisk(dataFolder, databaseUrl === undefined, machine, tell)
   tell(checkOpenFiles(machine))
   tell(checkMemory(machine))
 }

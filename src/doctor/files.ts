@@ -17,8 +17,10 @@ export function checkDataFolder(folder: string, userId: Owner): Finding {
       'set PENSTOCK_DATA to the folder of this Penstock, and run this as the user of the server; a new Penstock is made by "penstock init"'
     return judge('data folder', '', [problem(`${folder} cannot be looked at (${codeOf(error)})`, remedy)])
   }
+  if (!stats.isDirectory()) {
+    return judge('data folder', '', [problem(`${folder} is not a folder`, 'set PENSTOCK_DATA to a folder')])
+  }
   const complaints: Complaint[] = []
-  if (!stats.isDirectory()) complaints.push(problem(`${folder} is not a folder`, 'set PENSTOCK_DATA to a folder'))
   if ((stats.mode & 0o077) !== 0) {
     complaints.push(problem(`${folder} is open to other users (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
   } else if ((stats.mode & 0o700) !== 0o700) {
@@ -28,21 +30,33 @@ export function checkDataFolder(folder: string, userId: Owner): Finding {
   return judge('data folder', `${folder}, mode ${modeOf(stats)}, owned by this user`, complaints)
 }
 
-/** The keys as well, when they can be read. */
-export function checkMasterKeyFile(file: string, userId: Owner): { finding: Finding; keys: MasterKeys | undefined } {
+/** The keys as well, when they can be read. `isSetUp` is asked only when they are missing: without data none are lost. */
+export async function checkMasterKeyFile(
+  file: string,
+  userId: Owner,
+  isSetUp: () => Promise<boolean>,
+): Promise<{ finding: Finding; keys: MasterKeys | undefined }> {
   let keys: MasterKeys | undefined
   let stats: Stats
   try {
     keys = readMasterKeys(file)
     if (!keys) {
-      const remedy = 'put back the file from your backup: without it nothing that is sealed can be opened'
-      return { finding: judge('master key file', '', [problem(`${file} is missing`, remedy)]), keys }
+      const complaint = (await isSetUp())
+        ? problem(
+            `${file} is missing`,
+            'put back the file from your backup: without it nothing that is sealed can be opened',
+          )
+        : problem(
+            `there is no ${file}, and no data: this Penstock has not been set up yet`,
+            'run "penstock init", or correct PENSTOCK_DATA or DATABASE_URL',
+          )
+      return { finding: judge('master key file', '', [complaint]), keys }
     }
     stats = statSync(file)
   } catch (error) {
     const found =
       error instanceof StartError ? withoutStop(error.message) : `${file} cannot be looked at (${codeOf(error)})`
-    const remedy = 'put back the file from your backup, readable by the user of the server'
+    const remedy = 'run this as the user of the server, on its data; a file that is damaged, put back from your backup'
     return { finding: judge('master key file', '', [problem(found, remedy)]), keys: undefined }
   }
   const complaints: Complaint[] = []

@@ -64,6 +64,14 @@ describe('an examination of SQLite files', () => {
       trouble(away).map(({ check }) => check),
       ['data folder', 'database'],
     )
+    const never = trouble(await findingsOf(app, { dataFolder, masterKeyFile: join(dataFolder, 'master-keys.json') }))
+    const keyFinding = never.find(({ check }) => check === 'master key file')!
+    assert.match(keyFinding.found, /this Penstock has not been set up yet$/)
+    assert.match(keyFinding.remedy!, /^run "penstock init", or correct PENSTOCK_DATA/)
+    const noFolder = trouble(await findingsOf(app, { dataFolder: masterKeyFile, masterKeyFile }))
+    assert.deepEqual(noFolder.map(({ check, found }) => [check, found]).slice(0, 1), [
+      ['data folder', `${masterKeyFile} is not a folder`],
+    ])
     mkdirSync(dataFolder, { mode: 0o700 })
     const file = join(dataFolder, 'penstock.db')
     assertOnly(

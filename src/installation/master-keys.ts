@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { explainNoAccess } from '../lib/no-access.ts'
 import { StartError } from '../lib/start-error.ts'
 import { type KeyNews, type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
 
@@ -21,8 +22,16 @@ export function readMasterKeys(file: string): MasterKeys | undefined {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new StartError(`The master key file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    const mend = 'set PENSTOCK_DATA (or PENSTOCK_MASTER_KEY_FILE) to the right place.'
+    const reason =
+      code === 'EACCES'
+        ? `: ${explainNoAccess(file)}, or ${mend}`
+        : code === 'ENOTDIR'
+          ? `: ${dirname(file)} is not a folder; ${mend}`
+          : ` (${code}).`
+    throw new StartError(`The master key file ${file} cannot be read${reason}`)
   }
   try {
     const keys = JSON.parse(text) as MasterKeys

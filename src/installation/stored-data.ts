@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import { type Exclusive, openExclusive } from '../database/exclusive.ts'
 import { type DataPlace, openSnapshot, type Snapshot } from '../database/snapshot.ts'
-import { StartError } from '../lib/start-error.ts'
-import { type MasterKeys, Vault } from '../lib/vault.ts'
+import { NotSetUpError } from '../lib/start-error.ts'
+import { type MasterKeys, newMasterKeys, Vault } from '../lib/vault.ts'
 import { checkKeys } from './installation.ts'
-import { loadMasterKeys } from './master-keys.ts'
+import { readMasterKeys } from './master-keys.ts'
 
 /** The settings that say where everything is. */
 export interface DataSettings {
@@ -23,12 +23,10 @@ export async function withSnapshot<Result>(
   settings: DataSettings,
   work: (data: { snapshot: Snapshot; masterKeys: MasterKeys; vault: Vault }) => Promise<Result>,
 ): Promise<Result> {
-  const masterKeys = loadMasterKeys(settings.masterKeyFile)
-  const vault = new Vault(masterKeys)
+  const storedKeys = readMasterKeys(settings.masterKeyFile)
   const snapshot = await openSnapshot(placeOf(settings))
   try {
-    await mustBeSetUp(snapshot, vault, settings)
-    return await work({ snapshot, masterKeys, vault })
+    return await work({ snapshot, ...(await requireKeys(snapshot, storedKeys, settings)) })
   } finally {
     await snapshot.close()
   }
@@ -43,15 +41,23 @@ export async function withKeysLocked<Result>(
   await withSnapshot(settings, async () => undefined)
   const database = await openExclusive(placeOf(settings), 'keys')
   try {
-    await mustBeSetUp(database, new Vault(loadMasterKeys(settings.masterKeyFile)), settings)
+    await requireKeys(database, readMasterKeys(settings.masterKeyFile), settings)
     return await work(database)
   } finally {
     await database.close()
   }
 }
 
-async function mustBeSetUp({ sql }: Pick<Snapshot, 'sql'>, vault: Vault, settings: DataSettings): Promise<void> {
-  if (await checkKeys(sql, vault, settings, true)) {
-    throw new StartError('This Penstock has not been set up yet: it has no data.')
-  }
+/** Keys that are missing are lost only where there is data. */
+async function requireKeys(
+  { sql }: Pick<Snapshot, 'sql'>,
+  storedKeys: MasterKeys | undefined,
+  settings: DataSettings,
+): Promise<{ masterKeys: MasterKeys; vault: Vault }> {
+  // New ones open nothing: with them, data is refused as that of missing keys.
+  const masterKeys = storedKeys ?? newMasterKeys()
+  const vault = new Vault(masterKeys)
+  const isNew = await checkKeys(sql, vault, settings, storedKeys !== undefined)
+  if (isNew) throw new NotSetUpError()
+  return { masterKeys, vault }
 }

@@ -8,3 +8,10 @@ export class StartError extends Error {
 
 /** Another process has the data, and may be asked instead or stopped. */
 export class DataInUseError extends StartError {}
+
+/** There is no data, which nothing can have been lost of. */
+export class NotSetUpError extends StartError {
+  constructor(found = 'This Penstock has not been set up yet: it has no data.') {
+    super(`${found} Run "penstock init", or correct PENSTOCK_DATA or DATABASE_URL, which say where the data is.`)
+  }
+}

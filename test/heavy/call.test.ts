@@ -297,7 +297,9 @@ describe('penstock call', () => {
   describe('4', () => {
     it('a key that is wrong, a role that may not, no key at all', async () => {
       const args = ['call', 'updateMember', ...member(), '--body', '{"role": "admin"}']
-      const wrong = await fails(4, /^send a valid API key/, args, { ...key(), PENSTOCK_KEY_SECRET: 'wrong-secret' })
+      const sentence =
+        /^The key id or its secret, from PENSTOCK_KEY_ID and PENSTOCK_KEY_SECRET of the environment, is wrong; .*\n\(status 401, unauthorized, request /
+      const wrong = await fails(4, sentence, args, { ...key(), PENSTOCK_KEY_SECRET: 'wrong-secret' })
       assert.ok(!wrong.error.includes('wrong-secret'))
       const { keyId, secret } = app.developer
       await fails(4, /needs a key with the role admin/, args, {
@@ -311,6 +313,15 @@ describe('penstock call', () => {
       await fails(4, /^PENSTOCK_URL is set in the environment; set PENSTOCK_KEY_ID and PENSTOCK_KEY_SECRET too/, args, {
         PENSTOCK_URL: url,
       })
+      await fails(
+        4,
+        /^PENSTOCK_URL and PENSTOCK_KEY_ID are set in the environment; set PENSTOCK_KEY_SECRET too/,
+        args,
+        {
+          PENSTOCK_URL: url,
+          PENSTOCK_KEY_ID: app.admin.keyId,
+        },
+      )
     })
   })
 
@@ -331,7 +342,7 @@ describe('penstock call', () => {
       assert.equal(statSync(join(folder, 'kept', 'penstock')).mode & 0o777, 0o700)
       await works(['call', 'getMember', ...member()], home('kept'))
       const winning = { ...home('kept'), ...key(), PENSTOCK_KEY_SECRET: 'wrong' }
-      await fails(4, /^send a valid API key/, ['call', 'getMember', ...member()], winning)
+      await fails(4, /, from PENSTOCK_KEY_ID and .* environment, is wrong/, ['call', 'getMember', ...member()], winning)
       await fails(4, /set PENSTOCK_KEY_ID and/, ['call', 'getMember', ...member()], {
         ...home('kept'),
         PENSTOCK_URL: url,
@@ -350,9 +361,12 @@ describe('penstock call', () => {
       const kept = readFileSync(stored('before'), 'utf8')
       const refused = await login('before', [], 'pst_wrong-secret')
       assert.equal(refused.code, 4)
-      assert.match(refused.error, /^send a valid API key/)
+      assert.match(refused.error, /^The key id or its secret, from --key-id and standard input, is wrong/)
       assert.ok(!(refused.printed + refused.error).includes('pst_wrong-secret'))
       assert.equal(readFileSync(stored('before'), 'utf8'), kept)
+      writeFileSync(stored('before'), kept.replace(app.admin.secret, 'pst_wrong-secret'))
+      const fromFile = /^The key id or its secret, from .*credentials\.json \(made by "penstock login"\), is wrong/
+      await fails(4, fromFile, ['call', 'getMember', ...member()], home('before'))
     })
 
     it('asks for what is missing, and takes no secret from the command line', async () => {

@@ -12,6 +12,9 @@ import { fileURLToPath } from 'node:url'
 
 const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+/** Of util-linux. */
+const terminalMaker = '/usr/bin/script'
 const initArguments = ['init', '--organization', 'Acme', '--admin-name', 'Ada', '--admin-email', 'ada@acme.example']
 
 describe('the commands', () => {
@@ -90,6 +93,12 @@ describe('the commands', () => {
     const session = await fetch(`${url}/console/api/session`, { headers: { cookie } })
     return ((await session.json()) as { result: { user: { email: string } } }).result
   }
+
+  it('say which version they are', async () => {
+    for (const option of ['--version', '-V']) {
+      assert.deepEqual(await run([option], {}), { code: 0, printed: `${version}\n`, error: '' })
+    }
+  })
 
   describe('try', () => {
     it('makes a sample once, keeps it private, and ends with 0 on SIGTERM', async () => {
@@ -175,7 +184,7 @@ describe('the commands', () => {
       const token = /^Sign in at +http:\S+\/console\/sign-in#(lnk_\w{43}) {3}\(works once, /m.exec(made.printed)![1]!
       await refuses(initArguments, { PENSTOCK_DATA: data }, /^This Penstock has been set up already/)
       const running = await start('start', { PENSTOCK_DATA: data })
-      assert.match(running.printed, /"listening"/)
+      assert.match(running.printed, new RegExp(`"version":"${version}","msg":"listening"`))
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(running.printed)![0]
       assert.equal((await signIn(url, token)).user.email, 'ada@acme.example')
       await refuses(
@@ -259,6 +268,70 @@ describe('the commands', () => {
       await refuses(['init'], { PENSTOCK_DATA: join(folder, 'asked') }, /^--organization is missing/)
     })
 
+    /** With a terminal of its own, as a person has. Each answer is typed once its question is there. */
+    async function runAtTerminal(
+      args: string[],
+      settings: Record<string, string>,
+      answers: [question: string, typed: string][],
+    ): Promise<{ code: number | null; printed: string }> {
+      const command = [process.execPath, program, ...args].join(' ')
+      const child = spawn(terminalMaker, ['-qec', command, '/dev/null'], {
+        env: environment(settings),
+        timeout: 60_000,
+      })
+      let printed = ''
+      let seen = 0
+      const left = [...answers]
+      child.stdout.on('data', (chunk) => {
+        printed += chunk
+        const [next] = left
+        const at = next ? printed.indexOf(`${next[0]}: `, seen) : -1
+        if (at < 0) return
+        seen = at + 1
+        left.shift()
+        child.stdin.write(next![1])
+      })
+      const [code] = (await once(child, 'close')) as [number | null]
+      assert.deepEqual(left, [], printed)
+      return { code, printed }
+    }
+
+    const [ctrlC, ctrlD] = ['\u0003', '\u0004']
+    const canMakeTerminal = process.platform === 'linux' && existsSync(terminalMaker)
+
+    it('ask again for what does not fit', { skip: !canMakeTerminal }, async () => {
+      const { code, printed } = await runAtTerminal(['init'], { PENSTOCK_DATA: join(folder, 'typed') }, [
+        ['Name of the organization', '\r'],
+        ['Name of the organization', 'Acme\r'],
+        ['Name of its first admin', 'Ada\r'],
+        ['Email of the admin', 'ada.acme.example\r'],
+        ['Email of the admin', 'ada@acme.example\r'],
+      ])
+      assert.equal(code, 0, printed)
+      assert.match(printed, /^It must not be empty\.\r$/m)
+      assert.match(printed, /^"ada\.acme\.example" is not an email address\.\r$/m)
+      assert.match(printed, /^Key secret +pst_/m)
+    })
+
+    it('end with a sentence when the person goes away, and make nothing', { skip: !canMakeTerminal }, async () => {
+      const data = join(folder, 'gone')
+      for (const [at, key] of [ctrlC, ctrlD].entries()) {
+        const { code, printed } = await runAtTerminal(['init'], { PENSTOCK_DATA: `${data}-${at}` }, [
+          ['Name of the organization', 'Acme\r'],
+          ['Name of its first admin', key],
+        ])
+        assert.equal(code, 1, printed)
+        assert.match(printed, /\r\nNothing was changed\.\r\n$/)
+        assert.doesNotMatch(printed, /defect/)
+        assert.ok(!existsSync(`${data}-${at}`))
+      }
+    })
+
+    it('refuse an email address that is told and is none, before anything is asked', async () => {
+      const data = join(folder, 'slip')
+      await refuses(['init', '--admin-email', 'ada'], { PENSTOCK_DATA: data }, /^"ada" is not an email address/)
+    })
+
     it('listen beyond loopback only behind TLS', async () => {
       const data = join(folder, 'open')
       await run(initArguments, { PENSTOCK_DATA: data })
@@ -337,6 +410,16 @@ describe('the commands', () => {
         'a folder that cannot be made',
         { PENSTOCK_DATA: '/proc/penstock' },
         /^The data folder \/proc\/penstock cannot be used/,
+      ],
+      [
+        'a folder that is none',
+        { PENSTOCK_DATA: '/etc/passwd' },
+        /^The data folder \/etc\/passwd is not a folder\. Set PENSTOCK_DATA to one\.$/,
+      ],
+      [
+        'a way of TLS that is none',
+        { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x?sslmode=yes' },
+        /^DATABASE_URL has sslmode="yes", which is none/,
       ],
     ]
     for (const [name, settings, sentence] of cases) {

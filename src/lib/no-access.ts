@@ -1,0 +1,22 @@
+import { type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** Why this user may not use a file or a folder, and what helps, as the end of a sentence. */
+export function explainNoAccess(path: string): string {
+  const { found, stats } = firstVisible(path)
+  const userId = process.geteuid?.()
+  if (stats.uid !== userId) {
+    return `${found} belongs to user ${stats.uid}, and this is run by user ${userId}. Run it as user ${stats.uid}`
+  }
+  return `${found} is closed to its owner. Run "chmod u+rw${stats.isDirectory() ? 'x' : ''} ${found}"`
+}
+
+/** The file itself, or the nearest folder above it that does not hide what is in it. */
+function firstVisible(path: string): { found: string; stats: Stats } {
+  try {
+    return { found: path, stats: statSync(path) }
+  } catch (error) {
+    if (dirname(path) === path) throw error
+    return firstVisible(dirname(path))
+  }
+}
