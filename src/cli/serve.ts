@@ -5,7 +5,6 @@ import type { Config } from '../config.ts'
 import { describeError, Log } from '../lib/log.ts'
 import { giveBackMemoryWhenIdle } from './give-back-memory.ts'
 import { exitSoftware } from './or-explain.ts'
-import { readVersion } from './version.ts'
 
 const exitInputOutput = 74
 
@@ -56,7 +55,7 @@ export async function serve({ app, log }: Serving): Promise<string> {
   process.on('uncaughtException', crash)
   try {
     const url = await app.listen()
-    log.info('listening', { reason: url, version: readVersion() })
+    log.info('listening', { reason: url })
     giveBackMemoryWhenIdle()
     // Otherwise only an orderly end keeps it, and whoever is killed starts more slowly each time.
     flushCompileCache()

@@ -14,8 +14,6 @@ export interface LogFields {
   pipeId?: string
   address?: string
   reason?: string
-  /** Of this program. */
-  version?: string
   /** Of an unexpected error: its class, its code and where it was thrown. Foreign messages may quote secrets and are left out. */
   error?: { name: string; code?: string; at?: string[] }
 }
