@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 
@@ -20,6 +21,22 @@ describe('a table of the source that is made anew under its name', () => {
           .join()
       : ''
   const whole = '101b,102b,103b,104b,105b,106b'
+
+  it('is not looked for at the cost of those that are followed', async (t) => {
+    const login = { username: 'looker', password: 'first' }
+    await server.query(`CREATE ROLE looker SUPERUSER REPLICATION LOGIN PASSWORD 'first'`)
+    const world = await worldOfTest({ ...server, superuser: login }, t, table('items', 'a', 1), [tableMapping('items')])
+    world.start()
+    await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
+    await server.query(`ALTER ROLE looker PASSWORD 'second'`)
+    const { length } = world.statuses
+    // Some looks, none of which is let in.
+    await sleep(2_000)
+    await server.query(`INSERT INTO items VALUES (6, 'a')`, world.source.database)
+    await world.until('the change is there', () => shown(world).endsWith('6a'))
+    assert.ok(world.statuses.slice(length).every(({ state }) => state === 'running'))
+    await server.query(`ALTER ROLE looker PASSWORD 'first'`)
+  })
 
   for (const [what, anew] of [
     ['dropped and created', `DROP TABLE items; ${table('items', 'b', 101)}`],

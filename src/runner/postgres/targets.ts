@@ -7,7 +7,7 @@ import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import type { DescribedSource } from '../../sources/postgres/postgres-describe.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
-import { NotConnected } from '../../sources/source.ts'
+import { NotConnected, ProbeFailure } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import { versionColumn } from './names.ts'
 import { slotName } from './own-slot.ts'
@@ -187,14 +187,16 @@ export async function watchNames(replication: Replication, targets: Targets): Pr
   for (;;) {
     await pause(looksBetweenNames * times.lookAgainMs, ended)
     if (ended.aborted) return
-    try {
-      const described = await access.describe({ ...surroundings, signal: ended }, slotName(replication))
-      const isOther = ({ mapping, stored }: Target): boolean => stored.sourceId !== tableOf(described, mapping).found.id
-      // It is loaded by whoever opens the targets anew.
-      if (targets.all.some(isOther)) throw new NotConnected()
-    } catch (error) {
-      if (!ended.aborted) throw error
-    }
+    const looking = access.describe({ ...surroundings, signal: ended }, slotName(replication))
+    const described = await looking.catch((error: unknown) => {
+      if (error instanceof ProbeFailure && error.code === 'not_found' && !ended.aborted) throw error
+      // What else hinders this look, such as a lack of connections, does not hinder those who follow.
+      return undefined
+    })
+    if (!described) continue
+    const isOther = ({ mapping, stored }: Target): boolean => stored.sourceId !== tableOf(described, mapping).found.id
+    // It is loaded by whoever opens the targets anew.
+    if (targets.all.some(isOther)) throw new NotConnected()
   }
 }
 
