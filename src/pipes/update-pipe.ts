@@ -11,7 +11,7 @@ function remedyFor(path: string): string | undefined {
   if (path === 'source.postgres.tableMappings') return 'send tableMappingsToAdd and tableMappingsToRemove'
   if (/^(?:source|destination)\./.test(path)) return 'create another pipe with it'
   if (path.startsWith('scaling.')) return 'PATCH …/pipes/{pipeId}/scaling changes it'
-  return path === 'state' ? 'PATCH …/pipes/{pipeId}/state takes commands that do' : undefined
+  return path === 'state' ? 'commands do that: PATCH …/pipes/{pipeId}/state' : undefined
 }
 
 export const updatePipe = operation({

@@ -177,5 +177,26 @@ for (const hasTokens of [true, false]) {
       assert.equal(world.store.deliveries.size, 0)
       assert.equal(world.store.figures.rowsWritten, 100)
     })
+
+    it('says that it waits for files as soon as nothing is inserted any more, not with the next look', async () => {
+      const folder = hasTokens ? 'new-waits' : 'old-waits'
+      await objects.put('data', `${folder}/1.json`, Buffer.from(`${rowOf(1)}\n`))
+      const url = `${objects.endpoint}/data/${folder}/*`
+      const world = worldOf(engine, {
+        kind: 'objectStorage',
+        table: 'waited',
+        shown: { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true, url },
+        source: s3Source(url, objects.accessKey, { isContinuous: true }, plainContext),
+        // One file fills a batch, and is inserted while the next look is far away.
+        settings: { object_storage_max_file_count: 1, object_storage_polling_interval_ms: 600_000 },
+      })
+      engine.delayNext({ matching: /^INSERT/i, delayMs: 300 })
+      const worker = world.newWorker()
+      const running = worker.run()
+      await until(() => idsIn(engine, 'waited').length === 1)
+      await until(() => /^Waiting for new files/.test(world.statuses.at(-1)?.doing ?? ''))
+      worker.stop()
+      assert.deepEqual(await running, { end: 'stopped' })
+    })
   })
 }

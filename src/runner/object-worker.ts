@@ -56,15 +56,25 @@ async function readOn(
   const dispatch = dispatchObjects(session, firstNumber, reader)
   const loader = makeObjectLoader(session, encoder, dispatch)
   const waiting = `Waiting for new files; they are looked for every ${timeOf(pollMs)}`
+  let isWaiting = false
+  /** One at a time, however many files are read while the lanes are busy. */
+  let isSettling = false
+
+  /** The last insert may end long before the next look. */
+  const tellWhenSettled = (): void => {
+    if (isSettling) return
+    isSettling = true
+    void dispatch.lanes.settled().then(() => {
+      isSettling = false
+      if (isWaiting) status.doing(waiting)
+    })
+  }
 
   const readOnce = async (): Promise<void> => {
     // What waits to be joined does not wait for files that are yet to come.
     const waitMs = loader.isEmpty ? pollMs : 0
-    let isWaiting = waitMs > 0
-    // The last insert may end long before the next look.
-    void dispatch.lanes.settled().then(() => {
-      if (isWaiting) status.doing(waiting)
-    })
+    isWaiting = waitMs > 0
+    if (isWaiting) tellWhenSettled()
     const batches = await reader.read({ ...readLimits, waitMs, signal: stopping }).finally(() => {
       isWaiting = false
     })

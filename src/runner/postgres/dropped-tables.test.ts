@@ -47,6 +47,20 @@ describe('a table that is dropped from the engine while it is loaded', () => {
     assert.equal(world.replicas.shown('orders').length, 3500)
   })
 
+  it('is loaded anew when both it and what it was to replace are gone in the middle of that', async (t) => {
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
+    const running = world.start()
+    await world.until('all is loaded', () => isLoaded(world))
+    running.worker.stop()
+    await running.ended
+    const shadow = { targetTable: 'orders_penstock_resync', replaces: 'orders', phase: 'swapping' as const }
+    world.tables.tables.set(shadow.targetTable, { ...world.tables.tables.get('orders')!, ...shadow })
+    world.replicas.tables.clear()
+    world.start()
+    await world.until('all is loaded again', () => isLoaded(world) && world.replicas.tables.has('orders'))
+    assert.equal(world.replicas.shown('orders').length, 3500)
+  })
+
   it('does not take the place of a whole one', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { initialLoadParallelism: 1 })
     world.start()

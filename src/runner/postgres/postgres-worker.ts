@@ -78,10 +78,10 @@ async function follow(
   const publication = await keepPublication(link, source, described, replicationName(parts.pipe.id))
   const wal = await access.open(surroundings, { isReplication: true })
   try {
+    await keepOrigin(replication, wal)
     // A slot is made when all transactions of before have ended, which can be long.
     const giveUp = (): void => void wal.close()
     stopping.addEventListener('abort', giveUp, { once: true })
-    await keepOrigin(replication, wal)
     await keepSlot(replication, { link, wal }).finally(() => stopping.removeEventListener('abort', giveUp))
     const targets = await openTargets(replication, described)
     let stream: Stream | undefined
@@ -110,15 +110,15 @@ async function follow(
       isLoading: () => targets.all.some(({ stored }) => stored.phase === 'snapshot'),
       reshape: (relation, before) => reshape(replication, targets, relation, before),
     })
-    await both(replication, stream.follow(), loading, watchNames(replication, targets))
+    await together(replication, stream.follow(), loading, watchNames(replication, targets))
     return 'stopped'
   } finally {
     await wal.close()
   }
 }
 
-/** What fails first ends the other one too, and is what is told. */
-async function both({ end }: Replication, ...works: Promise<void>[]): Promise<void> {
+/** What fails first ends the others too, and is what is told. */
+async function together({ end }: Replication, ...works: Promise<void>[]): Promise<void> {
   let failure: { error: unknown } | undefined
   const watched = works.map((work) =>
     work.catch((error: unknown) => {
