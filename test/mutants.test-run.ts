@@ -2,14 +2,13 @@
 // each test file to fail by an assertion. First the same files must pass without a mutant.
 // With --part: those of the promises, and a third of the others, another third with every commit. For a run in which all tests
 // have just passed.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { type Mutant, mutants, readMutated } from './mutants.ts'
+import { openTestRun, root } from './test-run.ts'
 
-const root = join(import.meta.dirname, '..')
 const isPart = process.argv[2] === '--part'
 const names = isPart ? [] : process.argv.slice(2)
 
@@ -64,34 +63,44 @@ const running = new Set<ChildProcess>()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     for (const child of running) endGroup(child)
-    process.exit(1)
+    void testRun.close().finally(() => process.exit(1))
   })
 }
 
-const healthy = isPart ? undefined : await run([...new Set(chosen.flatMap(({ tests }) => tests))], undefined)
-if (healthy && healthy.code !== 0) {
-  console.error('The tests fail without a mutant:')
-  for (const [, , name] of failuresIn(healthy.output)) console.error(name)
-  process.exit(1)
+// One server for all of them: no mutant changes what another finds there.
+const testRun = await openTestRun()
+try {
+  await judgeAll()
+} finally {
+  await testRun.close()
 }
 
-let passed = 0
-let failed = 0
-const waiting = chosen.flatMap((mutant) => mutant.tests.map((test) => ({ mutant, test })))
-await Promise.all(Array.from({ length: availableParallelism() }, judgeNext))
-console.log(`${passed} passed, ${failed} failed`)
-process.exitCode = failed > 0 ? 1 : 0
-
-async function judgeNext(): Promise<void> {
-  for (let next = waiting.shift(); next; next = waiting.shift()) {
-    const { mutant, test } = next
-    const started = performance.now()
-    const verdict = await judge(mutant, test)
-    const seconds = ((performance.now() - started) / 1000).toFixed(1)
-    if (verdict === 'killed') passed++
-    else failed++
-    console.log(`${verdict.padEnd(9)} ${mutant.name} by ${test} (${seconds} s)`)
+async function judgeAll(): Promise<void> {
+  const healthy = isPart ? undefined : await run([...new Set(chosen.flatMap(({ tests }) => tests))], undefined)
+  if (healthy && healthy.code !== 0) {
+    console.error('The tests fail without a mutant:')
+    for (const [, , name] of failuresIn(healthy.output)) console.error(name)
+    process.exitCode = 1
+    return
   }
+
+  let passed = 0
+  let failed = 0
+  const waiting = chosen.flatMap((mutant) => mutant.tests.map((test) => ({ mutant, test })))
+  const judgeNext = async (): Promise<void> => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { mutant, test } = next
+      const started = performance.now()
+      const verdict = await judge(mutant, test)
+      const seconds = ((performance.now() - started) / 1000).toFixed(1)
+      if (verdict === 'killed') passed++
+      else failed++
+      console.log(`${verdict.padEnd(9)} ${mutant.name} by ${test} (${seconds} s)`)
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, judgeNext))
+  console.log(`${passed} passed, ${failed} failed`)
+  process.exitCode = failed > 0 ? 1 : 0
 }
 
 async function judge(mutant: Mutant, test: string): Promise<'killed' | 'survived' | 'crashed'> {
@@ -121,20 +130,16 @@ async function run(
   isEnough: (output: string) => boolean = () => false,
 ): Promise<{ code: number; output: string }> {
   const loader = new URL('mutate.ts', import.meta.url).href
-  const env = { ...process.env }
-  if (mutant === undefined) delete env.PENSTOCK_TEST_MUTANT
-  else env.PENSTOCK_TEST_MUTANT = mutant
   const flags = [`--import=${loader}`, '--test-reporter=tap']
   // A group of its own, so that nothing is left of what a test has started and could not end.
-  const child = spawn(process.execPath, [join(root, 'test/run.ts'), ...files, '--', ...flags], {
-    cwd: root,
-    env,
+  const child = testRun.spawn(files, flags, {
+    env: { PENSTOCK_TEST_MUTANT: mutant },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   running.add(child)
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of [child.stdout!, child.stderr!]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       output += chunk
       if (chunk.includes('...') && isEnough(output)) child.kill()

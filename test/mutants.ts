@@ -1033,6 +1033,13 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     replace: 'kinesis.findStart(shard.id, startOf(shard), signal)',
     tests: ['src/sources/kinesis/kinesis-fan-out.test.ts'],
   },
+  {
+    name: 'remade-without-a-word',
+    file: 'src/progress/store.ts',
+    find: 'WHERE pipe_id = :pipeId AND rows_written > 0`',
+    replace: 'WHERE pipe_id = :pipeId AND rows_written < 0`',
+    tests: ['src/runner/open-runner.test.ts'],
+  },
 ]
 
 /** The text of the file with the mutant in it. Throws when the code has moved on and the mutant would not be one. */

@@ -1,26 +1,26 @@
-// The test command: node test/run.ts [files or globs...] [-- flags for node --test]
-// Runs test files, those of the API and all that is behind it unless told, against one PostgreSQL server, which they find in
-// PENSTOCK_TEST_POSTGRES. Files and globs are relative to the project. The other suites have commands of their own: what moves rows
-// (test:pipes), whole processes (test:heavy), real servers (test:real), the console in a browser (test:console).
-
-import { spawn } from 'node:child_process'
+// The test command: node test/run.ts [--bundled] [files or globs...] [-- flags for node --test]
+// Runs test files, those of the API and all that is behind it unless told. Files and globs are relative to the project. The other
+// suites have commands of their own: what moves rows (test:pipes), whole processes (test:heavy), real servers (test:real), the
+// console in a browser (test:console).
+// Each file is a process of its own, except where there are so many that starting them takes a third of the time: with --bundled,
+// and if no files are told, several share one.
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
-import { availableParallelism, constants } from 'node:os'
+import { globSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres } from './postgres-server.ts'
-import { prepareDatabases } from './prepared-databases.ts'
-import { makeTemporaryFolder } from './temporary-folder.ts'
+import { pathToFileURL } from 'node:url'
+import { openTestRun, root } from './test-run.ts'
 
-const root = join(import.meta.dirname, '..')
 const separator = process.argv.indexOf('--')
-const patterns = process.argv.slice(2, separator < 0 ? undefined : separator)
+const told = process.argv.slice(2, separator < 0 ? undefined : separator)
+const patterns = told.filter((argument) => argument !== '--bundled')
 const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
 
-/** Every file is a process of its own and loads most of Penstock: what Node made of it once serves them all. */
-const compileCache = join(root, 'node_modules', '.cache', 'penstock-tests')
-
 const isTold = patterns.length > 0
+const isBundled = !isTold || told.includes('--bundled')
+/** Enough that no core waits long for the last one. */
+const bundles = 24
+
 // The files that take longest come first, so that no core waits for the last one.
 if (!isTold) patterns.push('test/*.test.ts', 'src/**/*.test.ts', 'console/**/*.test.ts')
 const files = new Set<string>()
@@ -34,21 +34,6 @@ for (const pattern of patterns) {
   for (const file of found) files.add(file)
 }
 
-// Fails a file whose tests are done while something still runs, such as a pool or a server. --test-timeout covers single
-// tests only, so that such a file would never end, and --test-force-exit would hide it. Workers and processes that a test
-// starts inherit both the import and the environment: the mark keeps them from taking themselves for test files.
-const failIfLeftRunning = `
-  import { after } from 'node:test'
-  if (process.env.NODE_TEST_CONTEXT && !process.env.PENSTOCK_TEST_WATCHED) {
-    process.env.PENSTOCK_TEST_WATCHED = '1'
-    after(() => {
-      setTimeout(() => {
-        console.error('Left running:', process.getActiveResourcesInfo().join(', '))
-        process.exit(1)
-      }, 30_000).unref()
-    })
-  }`
-
 let interruptedBy: NodeJS.Signals | undefined
 let forward = (_signal: NodeJS.Signals) => {}
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -58,41 +43,27 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-const temporary = await makeTemporaryFolder()
-process.env.TMPDIR = temporary.path
+const run = await openTestRun()
 try {
-  const postgres = await startPostgres()
-  try {
-    await prepareDatabases(postgres.url)
-    if (!interruptedBy) process.exitCode = await runTests(postgres.url)
-  } finally {
-    await postgres.stop()
+  if (!interruptedBy) {
+    const child = run.spawn(isBundled ? bundle([...files], run.folder) : files, flags, { stdio: 'inherit' })
+    forward = (signal) => child.kill(signal)
+    const [code] = await once(child, 'exit')
+    process.exitCode = code ?? 1
   }
 } finally {
-  await temporary.remove()
+  await run.close()
 }
 if (interruptedBy) process.exitCode = 128 + constants.signals[interruptedBy]
 
-async function runTests(postgresUrl: string): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    [
-      '--test',
-      // The runner's own default leaves a core idle, and one more than there are cores is busy while others wait.
-      `--test-concurrency=${availableParallelism() + 1}`,
-      // For what hangs: the longest tests take minutes on a machine that has much else to do.
-      '--test-timeout=600000',
-      `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
-      ...flags,
-      ...files,
-    ],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PENSTOCK_TEST_POSTGRES: postgresUrl },
-    },
-  )
-  forward = (signal) => child.kill(signal)
-  const [code] = await once(child, 'exit')
-  return code ?? 1
+/** Files that import the test files, dealt out in turn: those that take longest come first, and are not together. */
+function bundle(testFiles: string[], folder: string): string[] {
+  const count = Math.min(bundles, testFiles.length)
+  return Array.from({ length: count }, (_, number) => {
+    const its = testFiles.filter((_file, index) => index % count === number)
+    const path = join(folder, `bundle-${number + 1}.test.mjs`)
+    const imports = its.map((file) => `import ${JSON.stringify(pathToFileURL(join(root, file)).href)}\n`)
+    writeFileSync(path, `${imports.join('')}process.env.PENSTOCK_TEST_FILES = ${JSON.stringify(its.join(', '))}\n`)
+    return path
+  })
 }

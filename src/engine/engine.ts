@@ -105,6 +105,11 @@ export interface Sink {
   close(): Promise<void>
 }
 
+/** Of a table that was looked for, and made where it is managed and was not there. */
+export interface OpenedSink extends Sink {
+  readonly isTableNew: boolean
+}
+
 /**
  * `data`: the engine does not take these rows. `passing`: try again later. `user`: only the user can help.
  * The message is a sentence for people in our own words; `detail` holds the engine's and goes nowhere but into the engine.

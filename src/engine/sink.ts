@@ -6,7 +6,15 @@ import { loadCapabilities } from './capabilities.ts'
 import { type EngineAccess, placeOf } from './check.ts'
 import { type EngineSettings, openEngineClient } from './client.ts'
 import { type Dropper, makeDropper } from './dropper.ts'
-import { type Delivery, EngineError, type EngineTable, type Insert, type InsertOutcome, type Sink } from './engine.ts'
+import {
+  type Delivery,
+  EngineError,
+  type EngineTable,
+  type Insert,
+  type InsertOutcome,
+  type OpenedSink,
+  type Sink,
+} from './engine.ts'
 import { makeFence } from './fence.ts'
 import { insertText } from './insert-text.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
@@ -25,7 +33,7 @@ export async function openSink(
   table: EngineTable,
   place: SinkPlace,
   { signal }: { signal: AbortSignal },
-): Promise<Sink> {
+): Promise<OpenedSink> {
   const client = openEngineClient(egress, access)
   try {
     const capabilities = await loadCapabilities(client, signal)
@@ -39,7 +47,8 @@ export async function openSink(
       await dropTable(client, capabilities, left, { signal })
     }
     const errorsFor = { ...parts.table, table: table.errorsFor ?? table.table }
-    return sinkOf(parts, { errorsFor, insert, delivery: deliveryWith(ready.delivery, blindness), dropper })
+    const delivery = deliveryWith(ready.delivery, blindness)
+    return { ...sinkOf(parts, { errorsFor, insert, delivery, dropper }), isTableNew: ready.isNew }
   } catch (error) {
     client.close()
     throw error

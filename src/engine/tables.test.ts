@@ -86,6 +86,7 @@ for (const hasTokens of [true, false]) {
         keepsTokens: hasTokens,
         hasMarker: !hasTokens,
         delivery: { delivery: 'exactly_once' },
+        isNew: true,
       })
       const { partitionBy, orderBy, primaryKey, settings } = definitionOf('made')
       assert.deepEqual([partitionBy?.text, orderBy?.text, primaryKey], ['toYYYYMM(`at`)', '(`id`, `at`)', '`id`'])
@@ -95,7 +96,8 @@ for (const hasTokens of [true, false]) {
     it('leaves a table that is as it should be alone', async () => {
       await makeReady(wanted('same'))
       const before = statements(/^(?:ALTER|CREATE)/).length
-      await makeReady(wanted('same'))
+      const { isNew } = await makeReady(wanted('same'))
+      assert.equal(isNew, false)
       assert.equal(statements(/^(?:ALTER|CREATE)/).length, before)
     })
 

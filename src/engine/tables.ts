@@ -26,6 +26,8 @@ export interface ReadyTable {
   keepsTokens: boolean
   hasMarker: boolean
   delivery: Delivery
+  /** It was not there. */
+  isNew: boolean
 }
 
 /** What the steps of making a table ready have in common. */
@@ -45,6 +47,7 @@ export async function makeTableReady(
 ): Promise<ReadyTable> {
   const making: Making = { client, capabilities, table, signal }
   let found = await findTable(making)
+  const isNew = !found
   if (table.definition) {
     if (!found) found = await createTable(making, table.definition)
     found = await extendTable(making, found)
@@ -61,6 +64,7 @@ export async function makeTableReady(
     keepsTokens: keepsTokens(found),
     hasMarker,
     delivery: deliveryOf(found),
+    isNew,
   }
 }
 

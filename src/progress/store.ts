@@ -91,6 +91,9 @@ const setErrorStatement = statement<{ pipeId: string; reason: string; now: strin
   `INSERT INTO pipe_figures (pipe_id, last_error, last_error_at) VALUES (:pipeId, :reason, :now)
    ON CONFLICT (pipe_id) DO UPDATE SET last_error = excluded.last_error, last_error_at = excluded.last_error_at`,
 )
+const tellRemadeStatement = statement<{ pipeId: string; reason: string; now: string }>(
+  `UPDATE pipe_figures SET last_error = :reason, last_error_at = :now WHERE pipe_id = :pipeId AND rows_written > 0`,
+)
 const setDeliveryStatement = statement<{ pipeId: string; delivery: string; reason: string | null }>(
   `INSERT INTO pipe_figures (pipe_id, delivery, delivery_reason) VALUES (:pipeId, :delivery, :reason)
    ON CONFLICT (pipe_id) DO UPDATE SET delivery = excluded.delivery, delivery_reason = excluded.delivery_reason`,
@@ -262,6 +265,15 @@ export async function addFigures(sql: Sql, pipeId: string, figures: FigureChange
 /** Call with the organization locked. */
 export async function setLastError(sql: Sql, error: { pipeId: string; reason: string; now: string }): Promise<void> {
   await sql.run(setErrorStatement, { ...error, reason: tellable(error.reason) })
+}
+
+/** Says of a table that was just made that it is not the first one, if rows were written before. Whether it is so. */
+export async function tellRemadeTable(
+  sql: Sql,
+  { place, reason, now }: { place: WorkerPlace; reason: string; now: string },
+): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  return (await sql.run(tellRemadeStatement, { pipeId: place.pipeId, reason: tellable(reason), now })) > 0
 }
 
 /** Call with the organization locked. */

@@ -19,6 +19,7 @@ export const progressWrites = {
   beginDelivery: withSql(progress.beginDelivery),
   refuseRows: withSql(progress.refuseRows),
   finishDeliveries: withSql(progress.finishDeliveries),
+  tellRemadeTable: withSql(progress.tellRemadeTable),
   saveTable: withSql(tables.saveTable),
   requestOwnReload: withSql(tables.requestOwnReload),
   removeTable: withSql(tables.removeTable),

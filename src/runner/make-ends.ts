@@ -1,7 +1,7 @@
 // The ends of a pipe as a worker needs them: the source that it reads, and the table of the engine that it fills. Secrets are
 // opened here, when a worker is made, and are held by nobody else.
 import type { EngineAccess } from '../engine/check.ts'
-import type { EngineTable, Sink } from '../engine/engine.ts'
+import type { EngineTable, OpenedSink } from '../engine/engine.ts'
 import { openReplicaTables, type ReplicaTables } from '../engine/replica-tables.ts'
 import { openSink } from '../engine/sink.ts'
 import type { Egress } from '../lib/egress.ts'
@@ -21,7 +21,7 @@ export interface EndsOfPipe {
   source: ReadableSource
   secrets: SourceSecrets
   access: EngineAccess
-  openSink(signal: AbortSignal): Promise<Sink>
+  openSink(signal: AbortSignal): Promise<OpenedSink>
 }
 
 /** Of a postgres pipe, which fills many tables. */

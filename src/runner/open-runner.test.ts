@@ -104,6 +104,19 @@ onBothDatabases(
       assert.equal((await send('DELETE', `/${id}`)).status, 200)
     })
 
+    it('says so when it has to make a table again that had rows', async () => {
+      const { createOne, ids, metrics } = await makePipe('remade', { isContinuous: true })
+      await objects.put('remade', '1.json', linesOf([1]))
+      const { id } = await createOne()
+      await until(async () => (await metrics(id)).rowsWritten === 1, 'the first row')
+      assert.equal((await metrics(id)).lastError, null)
+      engine.tables.delete('default.remade')
+      await objects.put('remade', '2.json', linesOf([2]))
+      await until(() => engine.tables.has('default.remade') && ids().length === 1, 'the second row')
+      assert.deepEqual(ids(), [2])
+      assert.match((await metrics(id)).lastError, /default\.remade was no longer in the engine, and was made again/)
+    })
+
     it('keeps rows that the engine refuses, and tries them again when it is asked to', async () => {
       const { createOne, is, ids, send, metrics } = await makePipe('refused', { isContinuous: true })
       await objects.put('refused', 'a.json', linesOf([1, 'two', 3]))

@@ -1,7 +1,8 @@
 // The runner with everything that real workers need. Loaded when there is a pipe to run: an idle Penstock does without.
 import type { Egress } from '../lib/egress.ts'
-import type { Log } from '../lib/log.ts'
+import { describeError, type Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
+import type { StoredPipe } from '../pipes/pipe.ts'
 import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import type { SourceContext } from '../sources/source.ts'
@@ -45,6 +46,7 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
       const openSink = async (signal: AbortSignal) => {
         const sink = await parts.openSink(signal)
         tellDelivery(sink.delivery)
+        if (sink.isTableNew) await tellIfRemade(surroundings, configuration.pipe, place)
         return sink
       }
       return makeWorker({ ...parts, openSink, source, slot, slots, epoch, log, tell })
@@ -66,6 +68,25 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
       }
     },
   })
+}
+
+/** Nobody's rows may be gone without a word: the pipe goes on where it was, and the table has none of what came before. */
+async function tellIfRemade(
+  { database, log }: RunnerSurroundings,
+  pipe: StoredPipe,
+  place: WorkerPlace,
+): Promise<void> {
+  const { organizationId, pipeId } = place
+  const { database: of, table = '' } = pipe.destination
+  const reason = `the table ${of}.${table} was no longer in the engine, and was made again: it has none of the rows that were loaded before`
+  const now = new Date().toISOString()
+  try {
+    const isRemade = await database.write('tellRemadeTable', { place, reason, now }, organizationId)
+    if (isRemade) log.warn('a table was made again that had rows before', { pipeId, reason })
+  } catch (error) {
+    // The table is ready all the same, and no rows wait for what could not be told.
+    log.warn('a table was made, and whether it had rows before is not known', { pipeId, error: describeError(error) })
+  }
 }
 
 async function replayReplicated(

@@ -10,7 +10,7 @@ import { openAzureStore } from './azure-blob-store.ts'
 import { parsePattern } from './object-pattern.ts'
 import { ObjectUnavailable } from './object-store.ts'
 
-const signal = AbortSignal.timeout(30_000)
+const { signal } = new AbortController()
 const listOf = (...names: string[]) => {
   const properties = '<Properties><Etag>0x1</Etag><Content-Length>5</Content-Length></Properties>'
   const blobs = names.map((name) => `<Blob><Name>${name}</Name>${properties}</Blob>`)

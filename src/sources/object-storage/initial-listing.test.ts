@@ -9,7 +9,7 @@ import { makeInitialListing } from './initial-listing.ts'
 import { parsePattern } from './object-pattern.ts'
 
 const pattern = parsePattern('**', { isUrl: false })
-const signal = AbortSignal.timeout(60_000)
+const { signal } = new AbortController()
 const limits = { maxRecords: 2, maxBytes: 1e9 }
 
 describe('the list before the queue', () => {

@@ -7,7 +7,7 @@ import { findRetained, removalStatements, removeOwn, type Visited, VisitFailure 
 
 describe('visits to PostgreSQL', () => {
   let server: EmbeddedPostgres
-  const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(60_000) }
+  const surroundings = { egress: loopbackEgress, signal: new AbortController().signal }
   const own = { slot: 'penstock_gone', publication: 'penstock_gone' }
 
   before(async () => {

@@ -1,0 +1,76 @@
+// What a run of test files needs: a folder for what they make, and one PostgreSQL server, which they find in PENSTOCK_TEST_POSTGRES.
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from './postgres-server.ts'
+import { prepareDatabases } from './prepared-databases.ts'
+import { makeTemporaryFolder } from './temporary-folder.ts'
+
+export interface TestRun {
+  /** What is made there is gone after close(). */
+  readonly folder: string
+  /** `node --test`, with flags for it. */
+  spawn(files: Iterable<string>, flags: string[], options: SpawnOptions): ChildProcess
+  close(): Promise<void>
+}
+
+export const root = join(import.meta.dirname, '..')
+
+/** Every file is a process of its own and loads most of Penstock: what Node made of it once serves them all. */
+const compileCache = join(root, 'node_modules', '.cache', 'penstock-tests')
+
+// Fails a file whose tests are done while something still runs, such as a pool or a server. --test-timeout covers single
+// tests only, so that such a file would never end, and --test-force-exit would hide it. Workers and processes that a test
+// starts inherit both the import and the environment: the mark keeps them from taking themselves for test files.
+const failIfLeftRunning = `
+  import { after } from 'node:test'
+  if (process.env.NODE_TEST_CONTEXT && !process.env.PENSTOCK_TEST_WATCHED) {
+    process.env.PENSTOCK_TEST_WATCHED = '1'
+    after(() => {
+      setTimeout(() => {
+        const files = process.env.PENSTOCK_TEST_FILES ?? process.argv[1]
+        console.error('Left running:', process.getActiveResourcesInfo().join(', '), 'by', files)
+        process.exit(1)
+      }, 30_000).unref()
+    })
+  }`
+
+export async function openTestRun(): Promise<TestRun> {
+  const temporary = await makeTemporaryFolder()
+  process.env.TMPDIR = temporary.path
+  try {
+    const postgres = await startPostgres()
+    const close = async (): Promise<void> => {
+      await postgres.stop()
+      await temporary.remove()
+    }
+    try {
+      await prepareDatabases(postgres.url)
+      return { folder: temporary.path, spawn: (...told) => spawnTests(postgres.url, ...told), close }
+    } catch (error) {
+      await postgres.stop()
+      throw error
+    }
+  } catch (error) {
+    await temporary.remove()
+    throw error
+  }
+}
+
+function spawnTests(
+  postgresUrl: string,
+  files: Iterable<string>,
+  flags: string[],
+  options: SpawnOptions,
+): ChildProcess {
+  const given = [
+    '--test',
+    // The runner's own default leaves a core idle, and one more than there are cores is busy while others wait.
+    `--test-concurrency=${availableParallelism() + 1}`,
+    // For what hangs: the longest tests take minutes on a machine that has much else to do.
+    '--test-timeout=600000',
+    `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
+  ]
+  const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, ...options.env, PENSTOCK_TEST_POSTGRES: postgresUrl }
+  return spawn(process.execPath, [...given, ...flags, ...files], { cwd: root, ...options, env })
+}
