@@ -80,6 +80,9 @@ const namesOfCall = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET', '
 
 const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
 
+/** What the try-it mode allows beside what is set: the engine and the files to try it with are on the same machine. */
+export const allowedToTry = { allowLoopback: true, allowPlaintext: true } as const
+
 export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
   for (const name of Object.keys(environment)) {
     if (name.startsWith('PENSTOCK_') && ![...names, ...namesOfCall].includes(name)) {

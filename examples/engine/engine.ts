@@ -33,6 +33,10 @@ const notSettings = [
   'session_id',
 ]
 
+if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+  console.error(`PORT must be a port, from 1 to 65535, and not "${process.env.PORT}".`)
+  process.exit(1)
+}
 installOnce()
 const engine = await startEngine()
 let last: Promise<unknown> = Promise.resolve()

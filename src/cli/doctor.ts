@@ -1,12 +1,16 @@
 // Examines this Penstock with the settings of the server, and says what to do about what it finds.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { styleText } from 'node:util'
-import { type Config, readConfig } from '../config.ts'
+import { allowedToTry, type Config, readConfig } from '../config.ts'
 import { examine } from '../doctor/examine.ts'
 import { type CheckName, checkNames, type Finding, judge, plural, problem, withoutStop } from '../doctor/finding.ts'
 import { StartError } from '../lib/start-error.ts'
 
 export interface DoctorOptions {
   json?: boolean
+  /** As `npm start` runs it, and not `penstock start`. */
+  try?: boolean
 }
 
 const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const
@@ -14,13 +18,13 @@ const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const
 const onlyOfPostgres: CheckName[] = ['transactions', 'connections']
 
 /** Ends with 1 when there is a problem. */
-export async function doctor({ json = false }: DoctorOptions): Promise<void> {
+export async function doctor({ json = false, try: isToTry = false }: DoctorOptions): Promise<void> {
   const findings: Finding[] = []
   const tell = (finding: Finding): void => {
     findings.push(finding)
     if (!json) console.log(lineOf(finding))
   }
-  const config = readSettings(tell)
+  const config = readSettings(tell, isToTry)
   if (config) await examine(config, tell)
   const made = new Set(findings.map(({ check }) => check))
   const notChecked = checkNames.filter(
@@ -36,11 +40,13 @@ export async function doctor({ json = false }: DoctorOptions): Promise<void> {
   if (problems > 0) process.exitCode = 1
 }
 
-function readSettings(tell: (finding: Finding) => void): Config | undefined {
+function readSettings(tell: (finding: Finding) => void, isToTry: boolean): Config | undefined {
   try {
     const config = readConfig(process.env, { logLevel: 'warn' })
-    tell(judge('settings', 'all are known and fit', []))
-    return config
+    const isSample = !isToTry && existsSync(join(config.dataFolder, 'sample.env'))
+    const hint = '; "npm start" made this data and allows more: "penstock doctor --try" looks at it as that does'
+    tell(judge('settings', `all are known and fit${isSample ? hint : ''}`, []))
+    return isToTry ? { ...config, ...allowedToTry } : config
   } catch (error) {
     if (!(error instanceof StartError)) throw error
     const remedy = 'correct the environment of the server; docs/operating.md lists all settings'

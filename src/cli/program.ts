@@ -97,6 +97,7 @@ export async function runProgram(): Promise<void> {
     .command('doctor')
     .description('examine this Penstock and its surroundings, and say what to do; works while Penstock runs')
     .option('--json', 'for tools')
+    .option('--try', 'as "npm start" runs it, which may also connect to this machine and without TLS')
     .action((options: DoctorOptions) => orExplain(async () => (await import('./doctor.ts')).doctor(options)))
 
   await program.parseAsync()

@@ -1,7 +1,7 @@
 // The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { type Config, readConfig } from '../config.ts'
+import { allowedToTry, type Config, readConfig } from '../config.ts'
 import { writePrivateFile } from '../installation/master-keys.ts'
 import { type Sample, type SampleInput, sampleAdminEmail } from '../installation/sample.ts'
 import { signInLink } from '../sessions/session.ts'
@@ -10,8 +10,7 @@ import { open, serve } from './serve.ts'
 import { serveTryFiles } from './try-files.ts'
 
 export async function tryIt(): Promise<void> {
-  // The engine to try it with runs on the same machine.
-  const config = { ...readConfig(process.env, { logLevel: 'warn' }), allowLoopback: true, allowPlaintext: true }
+  const config = { ...readConfig(process.env, { logLevel: 'warn' }), ...allowedToTry }
   const serving = await open(config, { mayCreateKeys: true })
   const file = join(config.dataFolder, 'sample.env')
   const port = serving.app.isNew ? 0 : filesPort(file)
@@ -21,6 +20,7 @@ export async function tryIt(): Promise<void> {
   // Before anything can fail: nobody else has the secrets.
   if (sample) writePrivateFile(file, sampleEnvironment('', sample, filesUrl), 'replace')
   const url = await serve(serving)
+  if (config.tryEngine && !sample) console.log(lateEngine)
   if (existsSync(file)) {
     writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'replace')
   }
@@ -104,6 +104,9 @@ function plainWelcome(url: string): string {
 }
 
 const loopbackNotice = 'This mode lets Penstock connect to programs on this machine (PENSTOCK_ALLOW_LOOPBACK=true).'
+
+const lateEngine =
+  '\nPENSTOCK_TRY_ENGINE is not looked at: the data folder has a service already. Change the endpoint of that in the console, or set\nPENSTOCK_DATA to an empty folder.'
 
 /** Nothing when there is no pipe that loads files. */
 function aboutFiles(port: number | undefined, filesUrl: string | undefined): string {

@@ -125,7 +125,17 @@ describe('the commands', () => {
       assert.equal(await end(first.child), 0)
       assert.ok(!existsSync(join(data, 'penstock.db-wal')), 'all of it is in the file')
 
-      const second = await start('try', { PENSTOCK_DATA: data })
+      const second = await start('try', { PENSTOCK_DATA: data, PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:1' })
+      assert.match(second.printed, /^PENSTOCK_TRY_ENGINE is not looked at: the data folder has a service already\./m)
+      const examined = async (...options: string[]) =>
+        (await run(['doctor', ...options], { PENSTOCK_DATA: data })).printed.split('\n')
+      const aboutEngines = /^problem +engines/
+      const untold = await examined()
+      assert.match(untold[0]!, /^ok +settings .*"penstock doctor --try" looks at it as that does$/)
+      assert.match(untold.find((line) => aboutEngines.test(line))!, /is on the machine of Penstock itself/)
+      const told = await examined('--try')
+      assert.match(told[0]!, /^ok +settings +all are known and fit$/)
+      assert.ok(!told.some((line) => line.includes('is on the machine of Penstock itself')), told.join('\n'))
       const without = (text: string) => text.replace(/^BASE_URL=.*$/m, '')
       assert.equal(without(readFileSync(file, 'utf8')), without(made))
       const [, secondUrl, secondToken] = opening.exec(second.printed)!
