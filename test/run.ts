@@ -18,6 +18,8 @@ const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
 
 const isTold = patterns.length > 0
 const isBundled = !isTold || told.includes('--bundled')
+/** Of bundles, nobody knows which file it was. */
+const reporters = isBundled ? ['spec'] : ['spec', pathToFileURL(join(root, 'test/slowest-files.ts')).href]
 /** Enough that no core waits long for the last one. */
 const bundles = 24
 
@@ -46,7 +48,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const run = await openTestRun()
 try {
   if (!interruptedBy) {
-    const child = run.spawn(isBundled ? bundle([...files], run.folder) : files, flags, { stdio: 'inherit' })
+    const child = run.spawn(
+      isBundled ? bundle([...files], run.folder) : files,
+      [...flags, ...reporters.flatMap((name) => [`--test-reporter=${name}`, '--test-reporter-destination=stdout'])],
+      { stdio: 'inherit' },
+    )
     forward = (signal) => child.kill(signal)
     const [code] = await once(child, 'exit')
     process.exitCode = code ?? 1
