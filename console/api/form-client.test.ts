@@ -40,7 +40,7 @@ async function errorOf(sent: Promise<unknown>): Promise<PenstockError> {
 }
 
 test('a change without an answer of Penstock is told as one that may have been made', async () => {
-  for (const reply of [lost, proxyPage, refused(409, 'idempotency_key_in_use')]) {
+  for (const reply of [lost, proxyPage, refused(409, 'idempotency_key_in_use'), refused(503, 'unavailable')]) {
     const error = await errorOf(openForm(reply).createKey('etl'))
     assert.ok(isOutcomeUnknown(error), error.code)
     assert.match(

@@ -3,8 +3,11 @@ import { type ErrorCode, PenstockError } from '../../src/client/error.ts'
 
 const unknownOutcome = 'unknown_outcome'
 
-/** Nothing came back, or the word of something in between, or only that an earlier attempt still runs. */
-const silentCodes: ErrorCode[] = ['no_answer', 'invalid_answer', 'idempotency_key_in_use']
+/**
+ * Nothing came back, or the word of something in between, or only that an earlier attempt still runs; or that the database cannot be
+ * used, which may have come to pass after it had kept the change.
+ */
+const silentCodes: ErrorCode[] = ['no_answer', 'invalid_answer', 'idempotency_key_in_use', 'unavailable']
 
 /** The error of a change as people are to be told it. `whatToDo` is for those who cannot know whether it was made. */
 export function errorOfChange(error: unknown, whatToDo: string): unknown {
