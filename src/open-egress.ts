@@ -1,6 +1,7 @@
 // The way out to hosts that users name, as the operator has set it; never to our own database.
 import type { Config } from './config.ts'
 import { Egress } from './lib/egress.ts'
+import { hostOfUrl } from './lib/host.ts'
 
 export function openEgress({ allowLoopback, databaseUrl }: Pick<Config, 'allowLoopback' | 'databaseUrl'>): Egress {
   return new Egress({ allowLoopback, deniedPlaces: databaseUrl ? [databasePlace(databaseUrl)] : [] })
@@ -10,7 +11,7 @@ export function openEgress({ allowLoopback, databaseUrl }: Pick<Config, 'allowLo
 function databasePlace(databaseUrl: string): { host: string; port: number } {
   // As the driver reads it, which forgives characters that should have been encoded.
   const url = new URL(URL.canParse(databaseUrl) ? databaseUrl : encodeURI(databaseUrl))
-  const host = url.searchParams.get('host') || decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
+  const host = url.searchParams.get('host') || hostOfUrl(decodeURIComponent(url.hostname))
   const port = Number(url.searchParams.get('port') || url.port || 5432)
   return { host: host === '' || host.startsWith('/') ? 'localhost' : host, port }
 }

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Egress, EgressLimits } from './egress.ts'
 import type { TlsOptions } from './egress-tls.ts'
-import { hostInUrl } from './host.ts'
+import { hostInUrl, hostOfUrl } from './host.ts'
 
 export interface EgressRequest extends EgressLimits {
   protocol: 'http' | 'https'
@@ -81,7 +81,7 @@ export function egressAgent(egress: Egress, protocol: 'http' | 'https', options:
   const agent = new (protocol === 'https' ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: maxSocketsPerHost })
   const connect = ({ host, port }: ClientRequestArgs): Promise<Duplex> => {
     // As Node gives it: an IPv6 address without its brackets.
-    const place = [String(host).replace(/^\[(.*)\]$/, '$1'), Number(port)] as const
+    const place = [hostOfUrl(String(host)), Number(port)] as const
     return protocol === 'https'
       ? egress.connectTls(...place, { ...options, ...(tls ? { tls } : {}) })
       : egress.connect(...place, options)

@@ -25,3 +25,8 @@ export function isHost(text: string): boolean {
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
+
+/** The host of a URL, the other way round. */
+export function hostOfUrl(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1')
+}

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { hostOfUrl } from '../../lib/host.ts'
 import { type DirectRequest, makeDirectClient } from '../direct/direct-client.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type AnswerKind, collectAnswer } from './aws-answer.ts'
@@ -77,7 +78,7 @@ function directRequest(request: Request): DirectRequest | undefined {
   return {
     method,
     protocol: scheme,
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    host: hostOfUrl(hostname),
     port: port ?? (scheme === 'http' ? 80 : 443),
     path: text === '' ? path : `${path}?${text}`,
     headers,

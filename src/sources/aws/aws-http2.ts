@@ -4,6 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import type { Duplex } from 'node:stream'
 import type { NodeHttpHandler } from '@smithy/node-http-handler'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { hostOfUrl } from '../../lib/host.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { collectAnswer } from './aws-answer.ts'
 import { wholeFrames } from './aws-events.ts'
@@ -67,7 +68,7 @@ async function open(
   trust: Pick<SourceContext, 'caCertificates'>,
   signal: AbortSignal,
 ): Promise<Duplex> {
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = hostOfUrl(hostname)
   const limits = { timeoutMs: connectMs, signal }
   if (protocol === 'http:') return egress.connect(host, port ?? 80, limits)
   const tls = { ...trustWith(trust.caCertificates), protocols: ['h2', 'http/1.1'] }

@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import { hostInUrl } from '../../lib/host.ts'
+import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
@@ -102,7 +102,7 @@ function placeOf(url: string): { protocol: 'http' | 'https'; host: string; port:
   const isHttps = protocol === 'https:'
   return {
     protocol: isHttps ? 'https' : 'http',
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    host: hostOfUrl(hostname),
     port: Number(port) || (isHttps ? 443 : 80),
     path: pathname.replace(/\/+$/, ''),
   }

@@ -1,6 +1,7 @@
 // The brokers of a source as one: the first that answers, those that it names, the partitions of the topics and who leads them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findCoordinatorV1, findCoordinatorV4, metadataV4, metadataV8, metadataV12 } from '@platformatic/kafka'
+import { hostOfUrl } from '../../lib/host.ts'
 import { ProbeFailure, type ProbeStep } from '../source.ts'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
 import { type BrokerPlace, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
@@ -141,7 +142,7 @@ function amongOthers(failure: ProbeFailure, triedCount: number): ProbeFailure {
 
 function placeOf(broker: string): BrokerPlace {
   const colon = broker.lastIndexOf(':')
-  const host = broker.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+  const host = hostOfUrl(broker.slice(0, colon))
   return { host, port: Number(broker.slice(colon + 1)), isAdvertised: false }
 }
 

@@ -7,6 +7,7 @@ import {
   ListShardsCommand,
 } from '@aws-sdk/client-kinesis'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { hostOfUrl } from '../../lib/host.ts'
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { awsCredentials } from '../aws/aws.ts'
@@ -88,7 +89,7 @@ export function makeKinesis(
       begin('connect')
       const { protocol, hostname, port } = new URL(endpoint)
       const isTls = protocol === 'https:'
-      const place = [hostname.replace(/^\[(.*)\]$/, '$1'), Number(port || (isTls ? 443 : 80))] as const
+      const place = [hostOfUrl(hostname), Number(port || (isTls ? 443 : 80))] as const
       const limits = { timeoutMs: connectMs, signal: surroundings.signal }
       const { egress } = surroundings
       const connected = isTls

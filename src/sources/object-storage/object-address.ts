@@ -2,6 +2,7 @@
 // operator's word.
 import { EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
+import { hostOfUrl } from '../../lib/host.ts'
 import { egressFailure } from '../failure.ts'
 import { ProbeFailure, type ProbeOptions, type SourceContext } from '../source.ts'
 import { type ObjectPlace, operatorsEndpoint } from './object-place.ts'
@@ -35,7 +36,7 @@ export async function reach(address: Address, context: SourceContext, options: P
   const { egress, signal, begin } = options
   const { url, shown, field } = address
   const hasTls = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = hostOfUrl(url.hostname)
   const port = Number(url.port || (hasTls ? 443 : 80))
   try {
     const limits = { timeoutMs: connectMs, signal }
