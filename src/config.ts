@@ -83,6 +83,9 @@ const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
 /** What the try-it mode allows beside what is set: the engine and the files to try it with are on the same machine. */
 export const allowedToTry = { allowLoopback: true, allowPlaintext: true } as const
 
+/** In the data folder, with the ids and keys of what the try-it mode has made. */
+export const sampleFile = 'sample.env'
+
 export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
   for (const name of Object.keys(environment)) {
     if (name.startsWith('PENSTOCK_') && ![...names, ...namesOfCall].includes(name)) {

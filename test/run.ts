@@ -18,8 +18,10 @@ const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
 
 const isTold = patterns.length > 0
 const isBundled = !isTold || told.includes('--bundled')
-/** Of bundles, nobody knows which file it was. */
-const reporters = isBundled ? ['spec'] : ['spec', pathToFileURL(join(root, 'test/slowest-files.ts')).href]
+/** Of bundles, nobody knows which file it was; and who asks for another reporter gets that alone. */
+const hasOwnReporter = flags.some((flag) => flag.startsWith('--test-reporter'))
+const slowestFiles = pathToFileURL(join(root, 'test/slowest-files.ts')).href
+const reporters = isBundled || hasOwnReporter ? [] : ['spec', slowestFiles]
 /** Enough that no core waits long for the last one. */
 const bundles = 24
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
-import { allowedToTry, type Config, readConfig } from '../config.ts'
+import { allowedToTry, type Config, readConfig, sampleFile } from '../config.ts'
 import { examine } from '../doctor/examine.ts'
 import { type CheckName, checkNames, type Finding, judge, plural, problem, withoutStop } from '../doctor/finding.ts'
 import { StartError } from '../lib/start-error.ts'
@@ -43,7 +43,7 @@ export async function doctor({ json = false, try: isToTry = false }: DoctorOptio
 function readSettings(tell: (finding: Finding) => void, isToTry: boolean): Config | undefined {
   try {
     const config = readConfig(process.env, { logLevel: 'warn' })
-    const isSample = !isToTry && existsSync(join(config.dataFolder, 'sample.env'))
+    const isSample = !isToTry && existsSync(join(config.dataFolder, sampleFile))
     const hint = '; "npm start" made this data and allows more: "penstock doctor --try" looks at it as that does'
     tell(judge('settings', `all are known and fit${isSample ? hint : ''}`, []))
     return isToTry ? { ...config, ...allowedToTry } : config

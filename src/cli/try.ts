@@ -1,7 +1,7 @@
 // The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { allowedToTry, type Config, readConfig } from '../config.ts'
+import { allowedToTry, type Config, readConfig, sampleFile } from '../config.ts'
 import { writePrivateFile } from '../installation/master-keys.ts'
 import { type Sample, type SampleInput, sampleAdminEmail } from '../installation/sample.ts'
 import { signInLink } from '../sessions/session.ts'
@@ -12,7 +12,7 @@ import { serveTryFiles } from './try-files.ts'
 export async function tryIt(): Promise<void> {
   const config = { ...readConfig(process.env, { logLevel: 'warn' }), ...allowedToTry }
   const serving = await open(config, { mayCreateKeys: true })
-  const file = join(config.dataFolder, 'sample.env')
+  const file = join(config.dataFolder, sampleFile)
   const port = serving.app.isNew ? 0 : filesPort(file)
   const filesUrl = port === undefined ? undefined : await serveTryFiles(join(config.dataFolder, 'sample-files'), port)
   const input = { ...(filesUrl === undefined ? {} : { filesUrl }), ...tryEngine(config.tryEngine) }
