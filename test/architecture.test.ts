@@ -76,6 +76,22 @@ function importsOf(file: string): { path: string; isType: boolean; isLazy: boole
     .map(({ from, ...how }) => ({ path: normalize(join(dirname(file), from)), ...how }))
 }
 
+/** With what they load in turn, and later, when they need it. */
+function loadedBy(...entries: string[]): string[] {
+  return reached(entries, ({ isType }) => !isType)
+}
+
+function loadedAtOnceBy(...entries: string[]): string[] {
+  return reached(entries, ({ isType, isLazy }) => !isType && !isLazy)
+}
+
+function reached(entries: string[], counts: (one: ReturnType<typeof importsOf>[number]) => boolean): string[] {
+  const found = new Set(entries)
+  // A set that grows is walked to its end.
+  for (const file of found) for (const one of importsOf(file)) if (counts(one)) found.add(one.path)
+  return [...found]
+}
+
 const folderOf = (file: string): string => file.split('/')[1]!
 
 describe('architecture', () => {
@@ -120,12 +136,6 @@ describe('architecture', () => {
   })
 
   it('the server and the commands that call it load nothing of each other: one stays small, the other starts at once', () => {
-    const loadedBy = (...entries: string[]): string[] => {
-      const loaded = new Set(entries)
-      // A set that grows is walked to its end.
-      for (const file of loaded) for (const { path, isType } of importsOf(file)) if (!isType) loaded.add(path)
-      return [...loaded]
-    }
     const server = loadedBy('src/cli/start.ts', 'src/writer.ts')
     const commands = loadedBy('src/cli/call.ts', 'src/cli/login.ts')
     assert.ok(server.includes('src/app.ts') && commands.includes('src/client/transport.ts'))
@@ -140,13 +150,21 @@ describe('architecture', () => {
   })
 
   it('an idle server loads nothing of what runs pipes', () => {
-    const loaded = new Set(['src/cli/start.ts', 'src/writer.ts'])
-    for (const file of loaded) {
-      for (const { path, isType, isLazy } of importsOf(file)) if (!isType && !isLazy) loaded.add(path)
-    }
-    assert.ok(loaded.has('src/app.ts') && loaded.has('src/lazy-runner.ts'))
+    const loaded = loadedAtOnceBy('src/cli/start.ts', 'src/writer.ts')
+    assert.ok(loaded.includes('src/app.ts') && loaded.includes('src/lazy-runner.ts'))
     assert.deepEqual(
-      [...loaded].filter((file) => ['runner', 'sources', 'engine'].includes(folderOf(file))),
+      loaded.filter((file) => ['runner', 'sources', 'engine'].includes(folderOf(file))),
+      [],
+    )
+  })
+
+  it('a pipe loads the client of its own cloud, and of no other', () => {
+    const loaded = loadedAtOnceBy('src/sources/object-storage/object-storage.ts')
+    assert.ok(loaded.includes('src/sources/object-storage/open-place.ts'))
+    const ofClouds = /^(?!import type)[^']*from '@(?:aws-sdk|azure)\//m
+    assert.match(readFileSync(join(root, 'src/sources/object-storage/s3-store.ts'), 'utf8'), ofClouds)
+    assert.deepEqual(
+      loaded.filter((file) => ofClouds.test(readFileSync(join(root, file), 'utf8'))),
       [],
     )
   })

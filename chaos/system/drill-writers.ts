@@ -86,7 +86,12 @@ export async function openBooks(store: DrillStore, sample: Record<string, string
   return { sample, ledgers, servicePath, endpoints: new Set(), acknowledgedWrites: 0 }
 }
 
-export function makeSend(url: string, sample: Record<string, string>): { send: Send; close(): void } {
+/** What is answered after `end` counts as not answered. */
+export function makeSend(
+  url: string,
+  sample: Record<string, string>,
+  end?: AbortSignal,
+): { send: Send; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const send: Send = (method, path, body) =>
     new Promise((resolve) => {
@@ -101,7 +106,7 @@ export function makeSend(url: string, sample: Record<string, string>): { send: S
       outgoing.on('error', () => resolve(undefined))
       outgoing.on('response', (response) => {
         response.on('error', () => resolve(undefined))
-        response.on('end', () => resolve(response.statusCode))
+        response.on('end', () => resolve(end?.aborted ? undefined : response.statusCode))
         response.resume()
       })
       outgoing.end(body === undefined ? undefined : JSON.stringify(body))
@@ -135,9 +140,13 @@ export function makeWriters(books: Books, send: Send): (() => Promise<number | u
   return [...changes, ...Array.from({ length: endpointWriters }, () => attach)]
 }
 
-/** Until a write is not acknowledged any more. Resolves to the statuses that ended them. */
-export async function writeUntilRefused(books: Books, url: string): Promise<Set<number | undefined>> {
-  const { send, close } = makeSend(url, books.sample)
+/** Until a write is not acknowledged any more, or not before `end`. Resolves to the statuses that ended them. */
+export async function writeUntilRefused(
+  books: Books,
+  url: string,
+  end?: AbortSignal,
+): Promise<Set<number | undefined>> {
+  const { send, close } = makeSend(url, books.sample, end)
   const last = await Promise.all(
     makeWriters(books, send).map(async (step) => {
       let status = await step()

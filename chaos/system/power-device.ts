@@ -1,6 +1,7 @@
 // A file system on a device of its own whose power can be cut: what was not synced by then is gone, as after a blackout. The
 // cache within a disk is not part of it: a disk that says it has synced is believed.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,14 +12,25 @@ const run = promisify(execFile)
 
 export interface PowerDevice {
   mountPoint: string
-  /** From now on nothing reaches the device, and whoever asks gets an error. */
-  cut(): Promise<void>
+  /**
+   * When it resolves, nothing reaches the device any more, and whoever asks gets an error. `begin` is called right before: ext4
+   * may answer a sync that is under way then with success, and not have kept it, which no blackout does.
+   */
+  cut(begin: () => void): Promise<void>
   /** After a cut, when nobody uses it any more: what the device has is there again. */
   restore(): Promise<void>
   /** All that was written is on the device. */
   flush(): Promise<void>
   remove(): Promise<void>
 }
+
+/** FS_IOC_SHUTDOWN of ext4 with NOLOGFLUSH, on a word: not even its own journal is written. */
+const shutDown = `
+  open(my $root, "<", $ARGV[0]) or die "$!";
+  my $how = pack("I", 2);
+  syswrite(STDOUT, "ready") or die "$!";
+  <STDIN>;
+  ioctl($root, 0x8004587d, $how) or die "$!"`
 
 export async function makePowerDevice(folder: string, sizeBytes: number): Promise<PowerDevice> {
   const programs = requirePrograms({ 'mkfs.ext4': 'e2fsprogs', mount: 'mount', umount: 'mount', perl: 'perl-base' })
@@ -34,11 +46,14 @@ export async function makePowerDevice(folder: string, sizeBytes: number): Promis
   await mount()
   return {
     mountPoint,
-    cut: async () => {
-      // FS_IOC_SHUTDOWN of ext4 with NOLOGFLUSH: not even its own journal is written.
-      const script =
-        'open(my $root, "<", $ARGV[0]) or die; my $how = pack("I", 2); ioctl($root, 0x8004587d, $how) or die "$!"'
-      await run(programs.perl, ['-e', script, mountPoint])
+    cut: async (begin) => {
+      const perl = spawn(programs.perl, ['-e', shutDown, mountPoint], { stdio: ['pipe', 'pipe', 'inherit'] })
+      const ended = once(perl, 'exit')
+      await Promise.race([once(perl.stdout, 'data'), ended])
+      begin()
+      perl.stdin.end('now\n')
+      const [code] = await ended
+      if (code !== 0) throw new Error(`the power could not be cut (${code})`)
     },
     restore: async () => {
       await unmount()

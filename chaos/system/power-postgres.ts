@@ -63,13 +63,14 @@ async function cutPower(
     while (cuts.length < size) {
       if (isControl) await command(databaseUrl, ...forgetful)
       const writesBefore = books.acknowledgedWrites
-      const writing = writeUntilRefused(books, server.url)
+      const blackout = new AbortController()
+      const writing = writeUntilRefused(books, server.url, blackout.signal)
       await moreAcknowledged(books, random.between(16, 200))
       // Every other cut is to meet a checkpoint.
       const checkpoint =
         !isControl && cuts.length % 2 === 1 ? command(databaseUrl, 'CHECKPOINT').catch(() => undefined) : undefined
       await sleep(random.between(0, 200))
-      await device.cut()
+      await device.cut(() => blackout.abort())
       await Promise.all([server.kill(), crash(postgres.pid)])
       await writing
       await checkpoint

@@ -49,10 +49,11 @@ async function cutPower(
     await device.flush()
     while (cuts.length < size) {
       const writesBefore = books.acknowledgedWrites
-      const writing = writeUntilRefused(books, server.url)
+      const blackout = new AbortController()
+      const writing = writeUntilRefused(books, server.url, blackout.signal)
       await moreAcknowledged(books, random.between(16, 200))
       await sleep(random.between(0, 200))
-      await device.cut()
+      await device.cut(() => blackout.abort())
       await server.kill()
       await writing
       await device.restore()

@@ -2,7 +2,7 @@
 
 import { ProbeFailure, type SourceContext, type Surroundings } from '../source.ts'
 import { awsRequestHandler } from './aws-http.ts'
-import { type AwsIdentity, assumeRole } from './aws-role.ts'
+import type { AwsIdentity } from './aws-role.ts'
 
 export type { AwsIdentity } from './aws-role.ts'
 
@@ -52,6 +52,8 @@ export function awsCredentials(
   return remember(async () => {
     if (!iamRole) throw incomplete('iamRole', 'no role is given', 'send the ARN of the role as iamRole')
     const handler = awsRequestHandler(surroundings, context)
+    // Loaded by who needs it: most come with a key of a user.
+    const { assumeRole } = await import('./aws-role.ts')
     return assumeRole({ ...access, iamRole }, context, handler, surroundings.signal)
   })
 }

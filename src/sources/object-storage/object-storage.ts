@@ -1,9 +1,8 @@
 // Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its readers. What the stores have in common is
-// here; how to speak to them is in s3-store.ts and azure-blob-store.ts. With a queue, the queue tells of objects that come later.
+// here; open-place.ts opens them. With a queue, the queue tells of objects that come later.
 
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import { awsCredentials } from '../aws/aws.ts'
 import { excerptOf } from '../formats/decode.ts'
 import {
   ProbeFailure,
@@ -12,10 +11,7 @@ import {
   type ProbeStep,
   type ReadableSource,
   type SourceContext,
-  type Surroundings,
 } from '../source.ts'
-import { openAzureStore } from './azure-blob-store.ts'
-import { openAzureQueue } from './azure-queue.ts'
 import type { HoldTimes } from './held-messages.ts'
 import { makeInitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'
@@ -27,23 +23,16 @@ import { makeObjectReader, readerError } from './object-reader.ts'
 import { maxSampledObjects, sampleObjects } from './object-sample.ts'
 import { shareOf } from './object-shares.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { type QueuePlace, queueAddress, queuePlaceOf, regionOfHost, shownQueue } from './queue-place.ts'
+import { openPlace } from './open-place.ts'
+import { type QueuePlace, queueAddress, queuePlaceOf, shownQueue } from './queue-place.ts'
 import { makeQueueReader } from './queue-reader.ts'
 import { makeVersionsReader } from './queued-versions.ts'
-import { openS3Store } from './s3-store.ts'
-import { openSqsQueue } from './sqs-queue.ts'
 
 /** Of 1,000 objects each. Who has more that do not match can say more exactly which do. */
 const maxPages = 10
 
 /** Other clouds have no queues that tell of objects. */
 const typesWithQueues: readonly ObjectStorageSource['type'][] = ['s3', 'azureblobstorage']
-
-/** What a source opens: its store and, where it has one, its queue, both as the same user. */
-interface Opened {
-  store: ObjectStore
-  openQueue(place: QueuePlace): MessageQueue
-}
 
 export function makeObjectStorageSource(
   config: ObjectStorageSource,
@@ -52,34 +41,6 @@ export function makeObjectStorageSource(
   /** How long messages are held; as usual when undefined. */
   queueTimes?: HoldTimes,
 ): ReadableSource {
-  const openPlace = (place: ObjectPlace, surroundings: Surroundings): Opened => {
-    if (place.kind === 'azure') {
-      const store = openAzureStore(place, context, surroundings)
-      return {
-        store,
-        openQueue(queue) {
-          if (config.authentication === undefined) throw withoutCredentials(queue)
-          return openAzureQueue(queue, place.account, context, surroundings)
-        },
-      }
-    }
-    const access = s3Access(config, secrets)
-    const credentials = awsCredentials(
-      { ...access, region: place.region, sessionName: place.bucket },
-      context,
-      surroundings,
-    )
-    const field = { IAM_USER: 'accessKey', IAM_ROLE: 'iamRole' }[access.authentication ?? 'IAM_USER']
-    return {
-      store: openS3Store(place, { credentials, field }, context, surroundings),
-      openQueue(queue) {
-        if (!credentials) throw withoutCredentials(queue)
-        const region = regionOfHost(queue.host) ?? place.region
-        return openSqsQueue(queue, { credentials, field, region }, context, surroundings)
-      },
-    }
-  }
-
   /** Undefined: the source goes by lists alone. */
   const queuePlace = (place: ObjectPlace): QueuePlace | undefined => {
     const hasQueue = config.isContinuous && typesWithQueues.includes(config.type)
@@ -96,12 +57,12 @@ export function makeObjectStorageSource(
       const ofQueue = queuePlace(place)
       await reach(addressOf(place, context), context, reaching)
       if (ofQueue) await reach(queueAddress(ofQueue), context, reaching)
-      const { store, openQueue } = openPlace(place, options)
+      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings: options })
       try {
         if (config.authentication !== undefined) begin('authenticate')
         const objects = await describe(store, place, config.isContinuous, signal)
         begin('describe')
-        if (ofQueue) await describeQueue(openQueue(ofQueue), signal)
+        if (ofQueue) await describeQueue(await openQueue(ofQueue), signal)
         const { format, compression, delimiter } = config
         const decoding = { format, compression, ...(delimiter !== undefined && { delimiter }) }
         return { samples: [await sampleObjects(objects, { store, decoding, maxRecords, signal, begin })] }
@@ -115,7 +76,7 @@ export function makeObjectStorageSource(
       const ofQueue = queuePlace(place)
       refusePlaintext(addressOf(place, context), context)
       if (ofQueue) refusePlaintext(queueAddress(ofQueue), context)
-      const { store, openQueue } = openPlace(place, surroundings)
+      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings })
       const [{ pattern }, { signal }] = [place, surroundings]
       const ranges = Object.keys(selection.until ?? {})
       // Ranges of lists may be left from when the source went by lists.
@@ -126,8 +87,8 @@ export function makeObjectStorageSource(
       if (selection.until) return makeVersionsReader(store, selection.until, signal)
       const share = selection.share ?? { index: 0, count: 1 }
       const listing = config.skipInitialLoad ? undefined : makeInitialListing({ store, pattern, positions, share })
-      const queue = openQueue(ofQueue)
       const shown = shownQueue(ofQueue)
+      const queue = await letIn([store], openQueue(ofQueue), shown)
       await letIn([queue, store], queue.describe(signal), shown)
       return makeQueueReader({
         store,
@@ -146,9 +107,9 @@ export function makeObjectStorageSource(
 }
 
 /** Whether we are let in shows while what was before may still go on, and not with the first read. */
-async function letIn(opened: { close(): void }[], asked: Promise<unknown>, place?: string): Promise<void> {
+async function letIn<Answer>(opened: { close(): void }[], asked: Promise<Answer>, place?: string): Promise<Answer> {
   try {
-    await asked
+    return await asked
   } catch (error) {
     for (const one of opened) one.close()
     throw readerError(error, place)
@@ -157,16 +118,6 @@ async function letIn(opened: { close(): void }[], asked: Promise<unknown>, place
 
 function eventPlace(place: ObjectPlace): EventPlace {
   return place.kind === 'azure' ? { kind: 'azure', container: place.container } : { kind: 's3', bucket: place.bucket }
-}
-
-function withoutCredentials({ name }: QueuePlace): ProbeFailure {
-  return new ProbeFailure({
-    step: 'authenticate',
-    code: 'not_set_up',
-    reason: `the queue "${name}" is read with credentials, and the source has none`,
-    remedy: 'send an access key, a role or, for Azure, a connection string with authentication CONNECTION_STRING',
-    field: 'authentication',
-  })
 }
 
 /** What is done with the store is done with the queue too. */
@@ -184,15 +135,6 @@ async function describeQueue(queue: MessageQueue, signal: AbortSignal): Promise<
   } finally {
     queue.close()
   }
-}
-
-function s3Access({ authentication, iamRole, type }: ObjectStorageSource, { accessKey }: SourceSecrets) {
-  if (authentication === 'IAM_ROLE' && type !== 's3') {
-    const reason = `authentication IAM_ROLE is for Amazon's S3, not for ${type}`
-    const remedy = 'send an access key with authentication IAM_USER'
-    throw new ProbeFailure({ step: 'authenticate', code: 'not_set_up', reason, remedy, field: 'authentication' })
-  }
-  return { authentication: authentication === 'CONNECTION_STRING' ? undefined : authentication, accessKey, iamRole }
 }
 
 /** The first objects that the pattern takes. */
