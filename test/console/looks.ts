@@ -1,4 +1,4 @@
-// States of a page that no address leads to, looked at as every page is.
+// How a page is looked at: a telephone and a desk, in light and dark.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,13 +15,24 @@ export async function requireFitAndAccessible(page: Page, where: string): Promis
     await page.setViewportSize({ width, height: 844 })
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme })
+      await colourChanges(page)
       if (folder) await keepPicture(page, folder, `${where} ${width} ${colorScheme}`)
-      await requireAccessible(page, `${where}, ${width} pixels wide, ${colorScheme}`)
+      const onlyColours = colorScheme === 'dark'
+      await requireAccessible(page, `${where}, ${width} pixels wide, ${colorScheme}`, { onlyColours })
       const tooWide = (await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')) as number
       assert.ok(tooWide <= 0, `${where} is ${tooWide} pixels wider than a screen of ${width}`)
     }
   }
   await page.setViewportSize(before)
+}
+
+/** A control that goes from one colour to another has neither meanwhile. It begins with the next picture of the page. */
+async function colourChanges(page: Page): Promise<void> {
+  await page.evaluate(`(async () => {
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+    const changes = document.getAnimations().filter((one) => one instanceof CSSTransition)
+    await Promise.allSettled(changes.map((one) => one.finished))
+  })()`)
 }
 
 async function keepPicture(page: Page, target: string, name: string): Promise<void> {
