@@ -1,11 +1,11 @@
-// R9: three hundred sequences against each model, on both databases.
+// R9: sequences of calls against each of two models on each of two databases, a hundred for each.
 import { after, before, describe, it } from 'node:test'
 import { drillSeed, drillSize } from '../drill.ts'
 import { openTestApp, type TestApp } from '../harness.ts'
 import { runLifecycleModel } from '../lifecycle-model.ts'
 import { runPipeModel } from '../model.ts'
 
-const runs = drillSize(300)
+const runs = drillSize(400) / 4
 const seed = drillSeed()
 /** Far above what they take. */
 const timeout = 1_000 * runs + 300_000
