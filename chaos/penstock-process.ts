@@ -3,12 +3,10 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { mainFile, environment as ownEnvironment } from '../bin/launch.js'
 import type { History } from './history.ts'
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url))
 const run = promisify(execFile)
 const startTimeoutMs = 60_000
 const callTimeoutMs = 60_000
@@ -47,7 +45,7 @@ export interface PenstockProcess {
 function environmentOf({ folder, databaseUrl, environment }: Installation): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: compileCache,
+    ...ownEnvironment,
     PENSTOCK_DATA: folder,
     PENSTOCK_MASTER_KEY_FILE: join(folder, 'master-keys.json'),
     PENSTOCK_PORT: '0',
@@ -62,7 +60,7 @@ function environmentOf({ folder, databaseUrl, environment }: Installation): Node
 export async function initialize(installation: Installation): Promise<AdminKey> {
   const names = ['--organization', 'Chaos', '--admin-name', 'Ada', '--admin-email', 'ada@chaos.example']
   const env = environmentOf(installation)
-  const { stdout } = await run(process.execPath, [program, 'init', ...names], { env })
+  const { stdout } = await run(process.execPath, [mainFile, 'init', ...names], { env })
   const find = (label: string): string => {
     const found = new RegExp(`^${label}\\s+(\\S+)`, 'm').exec(stdout)?.[1]
     if (found === undefined) throw new Error(`penstock init has not told ${label}`)
@@ -96,7 +94,7 @@ export function makePenstock(
       return !isFrozen && child !== undefined && child.exitCode === null && child.signalCode === null
     },
     async start() {
-      const started = spawn(process.execPath, [program, 'start'], {
+      const started = spawn(process.execPath, [mainFile, 'start'], {
         env: environmentOf(installation),
         stdio: ['ignore', 'pipe', 'pipe'],
       })

@@ -5,13 +5,11 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../bin/launch.js'
 import { type CheckName, checkNames, type Finding } from '../src/doctor/finding.ts'
 import type { MasterKeys } from '../src/lib/vault.ts'
 import { freshPostgresDatabase } from './harness.ts'
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../node_modules/.cache/penstock', import.meta.url))
 /** What is said about these is about the machine that runs the test. */
 const ofMachine: CheckName[] = ['file system', 'disk sync', 'free space', 'open files', 'memory']
 const onlyOfPostgres: CheckName[] = ['transactions', 'connections']
@@ -22,9 +20,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     let settings: Record<string, string>
 
     function run(args: string[], more: Record<string, string> = {}): Promise<{ code: number; printed: string }> {
-      const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCache, ...settings, ...more }
+      const env = { PATH: process.env.PATH, ...ownEnvironment, ...settings, ...more }
       return new Promise((resolve) => {
-        execFile(process.execPath, [program, ...args], { env, timeout: 60_000 }, (err, stdout, stderr) => {
+        execFile(process.execPath, [mainFile, ...args], { env, timeout: 60_000 }, (err, stdout, stderr) => {
           assert.equal(stderr, '')
           resolve({ code: err ? Number(err.code ?? -1) : 0, printed: stdout })
         })

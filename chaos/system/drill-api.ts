@@ -5,13 +5,10 @@ import { once } from 'node:events'
 import { type Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 import type { AdminKey, Installation } from '../penstock-process.ts'
 import { mutation, NotStarted } from './drill-process.ts'
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-// What `penstock` itself sets when it runs from source.
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const startTimeoutMs = 60_000
 
 export interface ApiOptions {
@@ -38,10 +35,10 @@ export interface Api {
 
 export async function startApi(installation: Installation, options: ApiOptions = {}): Promise<Api> {
   const { folder, databaseUrl, environment } = installation
-  const child = spawn(process.execPath, [...(options.flags ?? []), ...mutation(options.mutant), program, 'start'], {
+  const child = spawn(process.execPath, [...(options.flags ?? []), ...mutation(options.mutant), mainFile, 'start'], {
     env: {
       PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: compileCache,
+      ...ownEnvironment,
       PENSTOCK_DATA: folder,
       PENSTOCK_MASTER_KEY_FILE: join(folder, 'master-keys.json'),
       PENSTOCK_PORT: String(options.port ?? 0),

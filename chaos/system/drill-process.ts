@@ -4,11 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-// What `penstock` itself sets when it runs from source.
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const startTimeoutMs = 60_000
 
 export interface ServerOptions {
@@ -45,13 +42,13 @@ export class NotStarted extends Error {
 
 export async function startServer(options: ServerOptions): Promise<Server> {
   const startedAt = performance.now()
-  const [command, ...rest] = [...(options.strace ?? []), process.execPath, ...mutation(options.mutant), program, 'try']
+  const [command, ...rest] = [...(options.strace ?? []), process.execPath, ...mutation(options.mutant), mainFile, 'try']
   const child = spawn(command!, rest, {
     env: {
       PATH: process.env.PATH,
       PENSTOCK_DATA: options.folder,
       PENSTOCK_PORT: '0',
-      NODE_COMPILE_CACHE: compileCache,
+      ...ownEnvironment,
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -4,9 +4,8 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { nodeFlags } from '../../bin/launch.js'
+import { mainFile, nodeFlags, environment as ownEnvironment } from '../../bin/launch.js'
 
 export type Role = 'api' | 'runner'
 
@@ -24,8 +23,6 @@ export interface Place {
   databaseUrl: string
 }
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const settingsFile = new URL('../../deploy/penstock.env', import.meta.url)
 const startTimeoutMs = 60_000
 const run = promisify(execFile)
@@ -34,7 +31,7 @@ function environmentOf({ folder, databaseUrl }: Place): NodeJS.ProcessEnv {
   return {
     ...readSettings(),
     PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: compileCache,
+    ...ownEnvironment,
     PENSTOCK_DATA: folder,
     DATABASE_URL: databaseUrl,
   }
@@ -59,7 +56,7 @@ export interface Admin {
 
 export async function setUp(place: Place): Promise<Admin> {
   const names = ['--organization', 'Chaos', '--admin-name', 'Ada', '--admin-email', 'ada@chaos.example']
-  const { stdout } = await run(process.execPath, [program, 'init', ...names], { env: environmentOf(place) })
+  const { stdout } = await run(process.execPath, [mainFile, 'init', ...names], { env: environmentOf(place) })
   return readAdmin(stdout)
 }
 
@@ -81,7 +78,7 @@ export function makeRoleProcess(place: Place, role: Role, port: number): RolePro
     name,
     port,
     async start() {
-      const started = spawn(process.execPath, [...nodeFlags, program, 'start', '--role', role], {
+      const started = spawn(process.execPath, [...nodeFlags, mainFile, 'start', '--role', role], {
         env: { ...environmentOf(place), PENSTOCK_PORT: String(port) },
         stdio: ['ignore', 'ignore', 'pipe'],
       })

@@ -8,15 +8,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 import { operationHelp, operationList, optionName, parametersOf } from '../../src/cli/call-help.ts'
 import { formatResult, printable } from '../../src/cli/call-output.ts'
 import { Type } from '../../src/lib/schema.ts'
 import { operations } from '../../src/operations.ts'
 import { openTestApp, type TestApp } from '../harness.ts'
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 interface Ended {
@@ -50,9 +48,9 @@ describe('penstock call', () => {
     return new Promise((resolve) => {
       const child = execFile(
         process.execPath,
-        [program, ...args],
+        [mainFile, ...args],
         {
-          env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: compileCache, XDG_CONFIG_HOME: folder, ...settings },
+          env: { PATH: process.env.PATH, ...ownEnvironment, XDG_CONFIG_HOME: folder, ...settings },
           timeout: 60_000,
         },
         (error, stdout, stderr) =>
@@ -395,7 +393,7 @@ describe('penstock call', () => {
   })
 
   it('the server does not mind the settings of calls', async () => {
-    const child = spawn(process.execPath, [program, 'try'], {
+    const child = spawn(process.execPath, [mainFile, 'try'], {
       env: { PATH: process.env.PATH, ...key(), PENSTOCK_PORT: '0', PENSTOCK_DATA: join(folder, 'data') },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -8,10 +8,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 /** Of util-linux. */
 const terminalMaker = '/usr/bin/script'
@@ -26,7 +24,7 @@ describe('the commands', () => {
 
   const environment = (settings: Record<string, string>) => ({
     PATH: process.env.PATH,
-    NODE_COMPILE_CACHE: compileCache,
+    ...ownEnvironment,
     PENSTOCK_PORT: '0',
     ...settings,
   })
@@ -38,7 +36,7 @@ describe('the commands', () => {
     return new Promise((resolve) => {
       execFile(
         process.execPath,
-        [program, ...args],
+        [mainFile, ...args],
         { env: environment(settings), timeout: 60_000 },
         (error, stdout, stderr) =>
           resolve({ code: error ? Number(error.code ?? -1) : 0, printed: stdout, error: stderr }),
@@ -50,7 +48,7 @@ describe('the commands', () => {
     command: string,
     settings: Record<string, string>,
   ): Promise<{ child: ChildProcess; printed: string }> {
-    const child = spawn(process.execPath, [program, command], {
+    const child = spawn(process.execPath, [mainFile, command], {
       env: environment(settings),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -283,7 +281,7 @@ describe('the commands', () => {
       settings: Record<string, string>,
       answers: [question: string, typed: string][],
     ): Promise<{ code: number | null; printed: string }> {
-      const command = [process.execPath, program, ...args].join(' ')
+      const command = [process.execPath, mainFile, ...args].join(' ')
       const child = spawn(terminalMaker, ['-qec', command, '/dev/null'], {
         env: environment(settings),
         timeout: 60_000,

@@ -5,14 +5,10 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 import type { Dialect } from '../../src/database/sql.ts'
 import type { DataSettings } from '../../src/installation/stored-data.ts'
 import { freshPostgresDatabase } from '../harness.ts'
-
-const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-// What `penstock` itself sets when it runs from source.
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/penstock', import.meta.url))
 
 /** A folder of its own and, for PostgreSQL, a database of its own; with the keys of another place if told. */
 export async function newPlace(folder: string, dialect: Dialect, keysOf?: DataSettings): Promise<DataSettings> {
@@ -28,7 +24,7 @@ function environmentOf({ dataFolder, databaseUrl }: DataSettings) {
     PATH: process.env.PATH,
     PENSTOCK_DATA: dataFolder,
     PENSTOCK_PORT: '0',
-    NODE_COMPILE_CACHE: compileCache,
+    ...ownEnvironment,
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
   }
 }
@@ -37,7 +33,7 @@ function environmentOf({ dataFolder, databaseUrl }: DataSettings) {
 export function runCommand(place: DataSettings, args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { env: environmentOf(place), timeout: 120_000 }
-    execFile(process.execPath, [program, ...args], options, (err, stdout, stderr) => {
+    execFile(process.execPath, [mainFile, ...args], options, (err, stdout, stderr) => {
       if (err) reject(new Error(`penstock ${args.join(' ')}: ${stderr}`))
       else resolve(stdout)
     })
@@ -46,7 +42,7 @@ export function runCommand(place: DataSettings, args: string[]): Promise<string>
 
 /** Kills it after a while. Resolves to whether it was still at work. */
 export async function runAndKill(place: DataSettings, args: string[], afterMs: number): Promise<boolean> {
-  const child = spawn(process.execPath, [program, ...args], { env: environmentOf(place), stdio: 'ignore' })
+  const child = spawn(process.execPath, [mainFile, ...args], { env: environmentOf(place), stdio: 'ignore' })
   const exited = once(child, 'exit')
   const ended = await Promise.race([exited.then(() => true), sleep(afterMs, false)])
   child.kill('SIGKILL')
@@ -69,7 +65,7 @@ export interface Serving {
 
 /** With the sample organization. */
 export async function serveSample(place: DataSettings): Promise<Serving> {
-  const child = spawn(process.execPath, [program, 'try'], {
+  const child = spawn(process.execPath, [mainFile, 'try'], {
     env: environmentOf(place),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
