@@ -48,6 +48,8 @@ export async function makePowerDevice(folder: string, sizeBytes: number): Promis
     mountPoint,
     cut: async (begin) => {
       const perl = spawn(programs.perl, ['-e', shutDown, mountPoint], { stdio: ['pipe', 'pipe', 'inherit'] })
+      // One that has ended already is told of below, by its code.
+      perl.stdin.on('error', () => undefined)
       const ended = once(perl, 'exit')
       await Promise.race([once(perl.stdout, 'data'), ended])
       begin()
