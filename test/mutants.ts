@@ -970,6 +970,20 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     tests: ['test/real/disk.test.ts'],
   },
   {
+    name: 'failed-sync-of-checkpoint-goes-on',
+    file: 'src/database/sqlite-checkpoint.ts',
+    find: "return { verdict: 'fatal', error: describeError(error) }",
+    replace: "return { verdict: 'unavailable', error: describeError(error) }",
+    tests: ['test/real/disk.test.ts'],
+  },
+  {
+    name: 'writer-syncs-checkpoint',
+    file: 'src/database/sqlite-checkpoint.ts',
+    find: '      fsyncSync(descriptor)\n',
+    replace: '',
+    tests: ['test/real/timed/disk.test.ts'],
+  },
+  {
     name: 'message-removed-early',
     file: 'src/runner/queue/follow-queue.ts',
     find: "const finished = those((claim) => claim === 'finished')",

@@ -11,7 +11,7 @@ import { inStore, padLog } from './drill-store.ts'
 import { type Books, compare, makeSend, makeWriters, openBooks, type Send } from './drill-writers.ts'
 
 const run = promisify(execFile)
-const diskMegabytes = 64
+const diskMegabytes = 256
 /** The database grows with each, and to pad its log takes it twice. */
 const megabytesPerFilling = 4
 /** Until the first write is refused. */

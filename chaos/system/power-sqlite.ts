@@ -11,7 +11,7 @@ import { compare, moreAcknowledged, openBooks, writeUntilRefused } from './drill
 import { type PowerCut, tellPowerCuts } from './power.ts'
 import { makePowerDevice } from './power-device.ts'
 
-const deviceBytes = 256 * 1_048_576
+const deviceBytes = 512 * 1_048_576
 
 export const powerOfSqlite: SystemDrill = {
   id: 'R2',

@@ -1,6 +1,6 @@
 // Moves what has been committed from the write-ahead log into the database file. The long part runs in a thread of its own:
 // the writer, and everybody who waits for it, would stand still while thousands of pages are written and synced.
-import { statSync } from 'node:fs'
+import { fsyncSync, statSync } from 'node:fs'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { describeError, type LogFields } from '../lib/log.ts'
 import type { Verdict } from './group-commit.ts'
@@ -8,6 +8,13 @@ import { SqliteConnection, walLimitBytes } from './sqlite.ts'
 
 /** A checkpoint that readers got in the way of, or that failed, is not tried again at once. */
 const pauseMs = 1_000
+/** Each takes what was committed during the one before: what is left for the writer takes it a moment. */
+const passes = 3
+
+interface ThreadData {
+  checkpointsOf: string
+  descriptor: number
+}
 
 type Pass = { done: true } | { verdict: Verdict; error: NonNullable<LogFields['error']> }
 
@@ -36,7 +43,12 @@ export class Checkpoints {
     const size = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
     if (size <= walLimitBytes) return
     this.#underWay = true
-    this.#thread ??= this.#start()
+    try {
+      this.#thread ??= this.#start()
+    } catch (error) {
+      this.#fail('unavailable', describeError(error))
+      return
+    }
     this.#thread.postMessage('pass')
   }
 
@@ -48,7 +60,8 @@ export class Checkpoints {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL(import.meta.url), { workerData: { checkpointsOf: this.#file } })
+    const workerData: ThreadData = { checkpointsOf: this.#file, descriptor: this.#connection.descriptor() }
+    const thread = new Worker(new URL(import.meta.url), { workerData })
     thread.on('message', (pass: Pass) => this.#finish(pass))
     thread.on('error', (error) => {
       // It has ended; the next checkpoint starts another.
@@ -81,7 +94,8 @@ export class Checkpoints {
 }
 
 if (!isMainThread && workerData?.checkpointsOf) {
-  const connection = new SqliteConnection(workerData.checkpointsOf as string, { readOnly: false })
+  const { checkpointsOf: file, descriptor } = workerData as ThreadData
+  const connection = new SqliteConnection(file, { readOnly: false })
   const port = parentPort!
   port.on('message', (message: 'pass' | 'close') => {
     if (message === 'close') {
@@ -89,14 +103,23 @@ if (!isMainThread && workerData?.checkpointsOf) {
       port.close()
       return
     }
-    let pass: Pass = { done: true }
+    port.postMessage(moveAndSync(connection, descriptor))
+  })
+}
+
+/** SQLite would leave the sync of all that was moved to the last pass, which is the writer's. */
+function moveAndSync(connection: SqliteConnection, descriptor: number): Pass {
+  for (let pass = 0; pass < passes; pass++) {
     try {
-      // The second pass takes what was committed during the first.
-      connection.moveLog()
       connection.moveLog()
     } catch (error) {
-      pass = { verdict: connection.judge(error), error: describeError(error) }
+      return { verdict: connection.judge(error), error: describeError(error) }
     }
-    port.postMessage(pass)
-  })
+    try {
+      fsyncSync(descriptor)
+    } catch (error) {
+      return { verdict: 'fatal', error: describeError(error) }
+    }
+  }
+  return { done: true }
 }

@@ -1,5 +1,6 @@
 // SQLite through node:sqlite. One process owns the file; in it one thread writes (sqlite-writer.ts) and the main thread
 // reads, so that a slow disk stalls writes and nothing else.
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Problem } from '../lib/problem.ts'
 import { StartError } from '../lib/start-error.ts'
@@ -17,16 +18,20 @@ const SQLITE_IOERR_DIR_FSYNC = 1290
 const timeoutMs = 5_000
 /** Our own readers are gone in a moment; a backup that reads for longer must not hold up writes. */
 const restartTimeoutMs = 50
-/** A log longer than this is due to be moved into the database file. */
-export const walLimitBytes = 16 * 1_048_576
+/** A log longer than this is due to be moved into the database file. The longer, the more often a page that changed is one that
+    had changed already, or its neighbour: less to write. The shorter, the sooner it is read again after a crash. */
+export const walLimitBytes = 64 * 1_048_576
 
 export class SqliteConnection implements WriteConnection {
   readonly dialect = 'sqlite'
   readonly database: DatabaseSync
   changeCount = 0
+  readonly #file: string
   readonly #prepared = new Map<string, StatementSync>()
+  #descriptor: number | undefined
 
   constructor(file: string, options: { readOnly: boolean }) {
+    this.#file = file
     this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: timeoutMs })
     if (options.readOnly) return
     // A change of a row writes its whole page to the log and later to the file: small pages, less to write. A file that
@@ -100,7 +105,19 @@ export class SqliteConnection implements WriteConnection {
     if (this.database.isTransaction) this.database.exec('ROLLBACK')
   }
 
-  /** Moves what is in the write-ahead log into the file, as far as readers let it; commits go on meanwhile. */
+  /**
+   * A descriptor of the database file, to sync it by. To close one, whichever, frees all locks that this process has on the
+   * file: it stays open until this connection is closed, which must be the last of the process.
+   */
+  descriptor(): number {
+    this.#descriptor ??= openSync(this.#file, 'r')
+    return this.#descriptor
+  }
+
+  /**
+   * Moves what is in the write-ahead log into the file, as far as readers let it; commits go on meanwhile. When one did, SQLite
+   * has not synced the file.
+   */
   moveLog(): void {
     this.database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()
   }
@@ -129,6 +146,8 @@ export class SqliteConnection implements WriteConnection {
   close(): void {
     this.#prepared.clear()
     if (this.database.isOpen) this.database.close()
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
   }
 
   #execute(text: string): void {
