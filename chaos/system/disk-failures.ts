@@ -33,6 +33,8 @@ const faults: Fault[] = [
 ]
 
 const rounds = 2
+/** Most of a run is a start, in which one core has nothing to do. */
+const lanes = 2
 /** One that goes on after a failed sync breaks its promise with each of them, and takes its time for that. */
 const enoughToLookAt = 5
 const endTimeoutMs = 20_000
@@ -49,11 +51,14 @@ export const diskFailures: SystemDrill = {
   unit: 'calls of each kind',
   run: async ({ size, folder }) => {
     const prepared = await prepare(folder)
+    const left = [...faults]
     const figures = { runs: 0, failures: 0, refusedStarts: 0, ends: 0, writes: 0, refusedWrites: 0, broken: 0 }
     const sentences: string[] = []
-    for (const fault of faults) {
+    const takeFaults = async (lane: number): Promise<void> => {
+      const fault = left.shift()
+      if (fault === undefined) return
       for (let number = 1; number <= size && figures.broken < enoughToLookAt; number++) {
-        const outcome = await failOnce(prepared, fault, number)
+        const outcome = await failOnce(prepared, fault, number, join(folder, String(lane)))
         if (!outcome.isReached) break
         figures.runs++
         figures.failures += outcome.failures
@@ -64,14 +69,15 @@ export const diskFailures: SystemDrill = {
         figures.broken += outcome.broken.length
         sentences.push(...outcome.broken.map((sentence) => `${fault.name}, ${number}: ${sentence}`))
       }
+      return takeFaults(lane)
     }
+    await Promise.all(Array.from({ length: lanes }, (_, lane) => takeFaults(lane)))
     const isKept = figures.broken === 0
     return { isKept, figures, ...(isKept ? {} : { toLookAt: sentences.slice(0, 20).join('; ') }) }
   },
 }
 
 interface Prepared {
-  folder: string
   template: string
   makeBooks(): Books
 }
@@ -88,7 +94,7 @@ async function prepare(folder: string): Promise<Prepared> {
     ledgers: books.ledgers.map((ledger) => ({ ...ledger, attempted: [] })),
     endpoints: new Set(),
   })
-  return { folder, template, makeBooks }
+  return { template, makeBooks }
 }
 
 interface Outcome {
@@ -104,12 +110,17 @@ interface Outcome {
 }
 
 /** Has the call of this number fail, in every thread that comes to it. */
-async function failOnce({ folder, template, makeBooks }: Prepared, fault: Fault, number: number): Promise<Outcome> {
+async function failOnce(
+  { template, makeBooks }: Prepared,
+  fault: Fault,
+  number: number,
+  folder: string,
+): Promise<Outcome> {
   const data = join(folder, 'data')
   const traceFile = join(folder, 'trace')
   rmSync(data, { recursive: true, force: true })
   rmSync(traceFile, { force: true })
-  mkdirSync(data, { mode: 0o700 })
+  mkdirSync(data, { recursive: true, mode: 0o700 })
   cpSync(template, data, { recursive: true })
   const books = makeBooks()
   const broken: string[] = []

@@ -1,4 +1,5 @@
 // Whether the disk under the data folder keeps what it says it keeps, as far as that can be seen from here, and has room.
+import { walLimitBytes } from '../database/sqlite.ts'
 import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
 import type { FileSystem, SyncFigures } from './machine.ts'
 
@@ -73,7 +74,8 @@ export function checkDiskSync({ perSecond, medianMs, slowestMs }: SyncFigures): 
 
 /** `isDatabaseHere`: otherwise only the master keys are written to the folder. */
 export function checkFreeSpace({ freeBytes, freeFiles }: FileSystem, isDatabaseHere: boolean): Finding {
-  const [few, scarce] = isDatabaseHere ? [64 * mebibyte, 1_024 * mebibyte] : [mebibyte, 16 * mebibyte]
+  // The log grows up to its limit, and the file by what is moved into it.
+  const [few, scarce] = isDatabaseHere ? [2 * walLimitBytes, 1_024 * mebibyte] : [mebibyte, 16 * mebibyte]
   const free = `${inUnits(freeBytes)} free`
   const remedy = 'make room on the disk, or move the data folder to a larger one'
   const complaints: Complaint[] = []

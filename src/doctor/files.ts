@@ -1,5 +1,6 @@
 // The data folder and the file of the master keys: there, ours alone, and with keys that nobody guesses.
 import { type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { readMasterKeys } from '../installation/master-keys.ts'
 import { StartError } from '../lib/start-error.ts'
 import type { MasterKeys } from '../lib/vault.ts'
@@ -70,6 +71,19 @@ export async function checkMasterKeyFile(
   const ids = Object.keys(keys.keys)
   const found = `${file}, mode ${modeOf(stats)}, ${plural(ids.length, 'key')}, current ${keys.current}`
   return { finding: judge('master key file', found, complaints), keys }
+}
+
+/** A file in the data folder that the owner of the folder, whose server it is, may not read and write. */
+export function complainOfDataFile(file: string): Complaint[] {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  if (!stats) return []
+  const { uid } = statSync(dirname(file))
+  if (stats.uid !== uid) {
+    const remedy = `run "chown ${uid} ${file}", and commands of Penstock as the user of the server`
+    return [problem(`${file} belongs to user ${stats.uid}, and its folder to user ${uid}`, remedy)]
+  }
+  if ((stats.mode & 0o600) === 0o600) return []
+  return [problem(`${file} is closed to its owner (mode ${modeOf(stats)})`, `run "chmod 600 ${file}"`)]
 }
 
 export function checkKeyStrength({ current, keys, pepper }: MasterKeys): Finding {

@@ -3,6 +3,7 @@ import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SqliteConnection } from '../database/sqlite.ts'
 import { inUnits } from './disk.ts'
+import { complainOfDataFile } from './files.ts'
 import { type Complaint, type Finding, judge, problem, type Tell, warning } from './finding.ts'
 import { checkSchema } from './schema.ts'
 import { readSqliteFacts } from './store.ts'
@@ -14,11 +15,12 @@ export function examineSqlite(file: string, tell: Tell): boolean {
     tell(judge('database', '', [problem(`there is no SQLite database at ${file}`, remedy)]))
     return false
   }
+  const complaints = ['', '-wal', '-shm', '.lock'].flatMap((ending) => complainOfDataFile(`${file}${ending}`))
   let connection: SqliteConnection | undefined
   try {
     connection = new SqliteConnection(file, { readOnly: true })
     const { version, journalMode, applied } = readSqliteFacts(connection)
-    tell(judge('database', `SQLite ${version} at ${file} (${inUnits(sizeOf(file))})`, []))
+    tell(judge('database', `SQLite ${version} at ${file} (${inUnits(sizeOf(file))})`, complaints))
     tell(checkDurability(file, journalMode))
     const schema = checkSchema(applied)
     tell(schema)
@@ -26,7 +28,7 @@ export function examineSqlite(file: string, tell: Tell): boolean {
   } catch {
     const found = `${file} cannot be read: it is damaged, no database, or closed to this user`
     const remedy = 'run this as the user of the server; if that does not help, restore a backup into an empty folder'
-    tell(judge('database', '', [problem(found, remedy)]))
+    tell(judge('database', '', [...complaints, problem(found, remedy)]))
     return false
   } finally {
     connection?.close()

@@ -1,6 +1,6 @@
 // What Penstock stands on: files of SQLite, a PostgreSQL server, a sign-in provider.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -91,6 +91,22 @@ describe('an examination of SQLite files', () => {
     await app.query(`VACUUM INTO '${join(dataFolder, 'penstock.db')}'`)
     const findings = await findingsOf(app, { dataFolder })
     assertOnly(findings, 'durability', 'warning', /^journal_mode=delete/, /^start Penstock once/)
+  })
+
+  it('sees a file that the server may not write', async () => {
+    const file = join(app.config.dataFolder, 'penstock.db')
+    chmodSync(file, 0o400)
+    try {
+      assertOnly(
+        await findingsOf(app, {}),
+        'database',
+        'problem',
+        /penstock\.db is closed to its owner \(mode 0400\)$/,
+        /chmod 600/,
+      )
+    } finally {
+      chmodSync(file, 0o600)
+    }
   })
 })
 
