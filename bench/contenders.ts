@@ -1,6 +1,6 @@
 // Starts what is measured. Each contender runs as a process of its own, on loopback, from the moment it is first needed to
 // the end of the benchmark; while another one is measured it has nothing to do.
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeFlags } from '../bin/launch.js'
 import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
@@ -18,6 +18,7 @@ import {
 export type ContenderName =
   | 'limit'
   | 'sqlite'
+  | 'sqlite-before'
   | 'postgres'
   | 'sqlite-small'
   | 'sqlite-large'
@@ -33,14 +34,16 @@ const root = join(import.meta.dirname, '..')
 export class Contenders {
   readonly #folder: string
   readonly #flags: string[]
+  readonly #against: string
   readonly #started = new Map<ContenderName, Promise<Contender>>()
   #smallStore: Promise<Store> | undefined
   #postgres: PostgresServer | undefined
 
-  /** `flags` are given to the Node that runs Penstock. */
-  constructor(folder: string, flags: string[] = []) {
+  /** `flags` are given to the Node that runs Penstock; `against` is the commit of `sqlite-before`. */
+  constructor(folder: string, { flags, against }: { flags: string[]; against: string }) {
     this.#folder = folder
     this.#flags = flags
+    this.#against = against
   }
 
   get(name: ContenderName): Promise<Contender> {
@@ -71,6 +74,10 @@ export class Contenders {
       }
       case 'sqlite':
         return this.#penstock(name, copySqliteStore(await this.#small(), this.#path('sqlite')))
+      case 'sqlite-before': {
+        const store = copySqliteStore(await this.#small(), this.#path(name))
+        return this.#penstock(name, store, await this.#checkedOut())
+      }
       // A process that has done as much as the one with the large store: the other one of this size serves most of the cases.
       case 'sqlite-small':
         return this.#penstock(name, copySqliteStore(await this.#small(), this.#path(name)))
@@ -100,10 +107,20 @@ export class Contenders {
     }
   }
 
-  async #penstock(name: ContenderName, store: Store): Promise<Contender> {
+  /** With the packages of today. A store of today must fit: migrations in between are refused by the code of before. */
+  async #checkedOut(): Promise<string> {
+    const folder = this.#path('before')
+    const git = (...args: string[]) => run('git', args, { env: cleanEnvironment(), timeoutMs: 60_000 })
+    await git('clone', '--quiet', '--shared', root, folder)
+    await git('-C', folder, 'checkout', '--quiet', this.#against)
+    for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(folder, name))
+    return folder
+  }
+
+  async #penstock(name: ContenderName, store: Store, code = root): Promise<Contender> {
     const port = await freePort()
     const environment = { ...penstockEnvironment(store.folder, store.databaseUrl), PENSTOCK_PORT: String(port) }
-    const running = await start([...nodeFlags, ...this.#flags, join(root, 'src', 'main.ts'), 'start'], {
+    const running = await start([...nodeFlags, ...this.#flags, join(code, 'src', 'main.ts'), 'start'], {
       cwd: store.folder,
       env: environment,
       logFile: this.#path(`${name}.log`),

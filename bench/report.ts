@@ -30,6 +30,7 @@ export interface Promised {
 const labels: Record<string, string> = {
   limit: 'the limit',
   sqlite: 'Penstock, SQLite',
+  'sqlite-before': 'Penstock, SQLite, the commit of before',
   postgres: 'Penstock, PostgreSQL',
   'sqlite-small': 'Penstock, SQLite, 1,000 members and 100 pipes',
   'sqlite-large': 'Penstock, SQLite, 1,000,000 members and 100,000 pipes, any of 100,000',

@@ -1,9 +1,10 @@
-// The benchmark: npm run bench -- [--quick] [--only TEXT] [--seconds N] [--rounds N] [--write] [--profile]
+// The benchmark: npm run bench -- [--quick] [--only TEXT] [--seconds N] [--rounds N] [--write] [--profile] [--against COMMIT]
 // Everything is measured in one run and in rounds: each round measures every contender of every case for a few seconds, so
 // that what else the machine does meets them all. Only the ratios mean something on another machine.
 //   --quick    short rounds, the promised figures only
 //   --only     cases whose name begins with TEXT: patch-member, get-pipe/32, growth, prism, idle
 //   --write    puts the tables into bench/RESULTS.md
+//   --against  instead: this code against that of a commit, in turn. Two full runs of the same code differ by up to a fifth
 //   --profile  instead: where the CPU time of PATCH member goes, by thread
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
@@ -30,6 +31,7 @@ interface Case {
 
 /** Figures that are promised with little to spare: single ratios of two seconds spread by a fifth either side. */
 const promisedTimes: Record<string, number> = { 'patch-member/32': 6, 'growth/patch-member/32': 4 }
+const againstTimes = 4
 const longestRunMs = 25 * 60_000
 const idleMs = 5_000
 const tmpfs = 0x01021994
@@ -42,6 +44,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string' },
     write: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    against: { type: 'string' },
   },
 })
 const seconds = wholeNumber('--seconds', options.seconds, { otherwise: options.quick ? 1 : 2, most: 999 })
@@ -57,12 +60,14 @@ const titles: Record<string, string> = {
 }
 
 const cases: Case[] = []
+const againstCases: Case[] = []
 for (const [operation, title] of Object.entries(titles)) {
   if (operation.startsWith('list-')) continue
   for (const connections of [1, 32, 256]) {
     if (options.quick && (operation !== 'patch-member' || connections !== 32)) continue
     const name = `${operation}/${connections}`
     cases.push({ name, title, operation, connections, contenders: ['limit', 'sqlite', 'postgres'] })
+    againstCases.push({ name, title, operation, connections, contenders: ['sqlite-before', 'sqlite'] })
   }
 }
 const prismCase: Case = {
@@ -91,14 +96,18 @@ const pageCases = ['list-members', 'list-pipes'].map(
   }),
 )
 cases.push(prismCase, ...growthCases, ...pageCases)
-const selected = cases.filter(({ name }) => name.startsWith(options.only))
-const measuresIdle = 'idle'.startsWith(options.only)
+const selected = (options.against ? againstCases : cases).filter(({ name }) => name.startsWith(options.only))
+const measuresIdle = !options.against && 'idle'.startsWith(options.only)
 if (selected.length === 0 && !measuresIdle) {
   fail(`No case begins with "${options.only}": ${cases.map(({ name }) => name).join(', ')}, idle`)
 }
+if (options.against && (options.write || options.profile)) fail('--against has no --write and no --profile.')
 requireWrk()
 const folder = makeFolder()
-const contenders = new Contenders(folder, options.profile ? profilingFlags(folder) : [])
+const contenders = new Contenders(folder, {
+  flags: options.profile ? profilingFlags(folder) : [],
+  against: options.against ?? 'HEAD',
+})
 let interrupted = false
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -142,7 +151,7 @@ async function benchmark(): Promise<void> {
   )
   for (let round = 0; round < rounds; round++) {
     const turns = selected.flatMap((one, index) => {
-      const times = promisedTimes[one.name] ?? 1
+      const times = options.against ? againstTimes : (promisedTimes[one.name] ?? 1)
       return Array.from({ length: times }, (_, time) => ({ one, index, turn: round * times + time }))
     })
     for (const { one, index, turn } of turns) {
@@ -207,7 +216,15 @@ async function warmUp(started: Map<ContenderName, Contender>): Promise<void> {
 
 function report(results: CaseResult[], idle: number | undefined, how: string, syncs: number): void {
   const find = (name: string): CaseResult | undefined => results.find((result) => result.name === name)
-  const list: Promised[] = [
+  const comparisons = results.map(
+    (result): Promised => ({
+      promise: `${result.title}, ${result.connections} connections: at least 0.9 of ${options.against}`,
+      value: ratio(result, 'sqlite'),
+      unit: '',
+      holds: (value) => value >= 0.9,
+    }),
+  )
+  const figures: Promised[] = [
     {
       promise: 'PATCH member on SQLite, 32 connections: at least 0.80 of the limit',
       value: ratio(find('patch-member/32'), 'sqlite'),
@@ -240,8 +257,12 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       holds: (value) => value < 120,
     },
   ]
+  const list = options.against ? comparisons : figures
   const sections: [string, CaseResult[]][] = [
-    ['Against the limit', results.filter(({ name }) => /^(?:patch|post|get)-/.test(name))],
+    [
+      options.against ? `Against ${options.against}` : 'Against the limit',
+      results.filter(({ name }) => /^(?:patch|post|get)-/.test(name)),
+    ],
     ['Against a mock of the same API', results.filter(({ name }) => name.startsWith('prism/'))],
     ['With a large store', results.filter(({ name }) => name.startsWith('growth/'))],
     ['Deep in a long list', results.filter(({ name }) => name.startsWith('pages/'))],
