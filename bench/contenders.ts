@@ -34,13 +34,13 @@ const root = join(import.meta.dirname, '..')
 export class Contenders {
   readonly #folder: string
   readonly #flags: string[]
-  readonly #against: string
+  readonly #against: string | undefined
   readonly #started = new Map<ContenderName, Promise<Contender>>()
   #smallStore: Promise<Store> | undefined
   #postgres: PostgresServer | undefined
 
   /** `flags` are given to the Node that runs Penstock; `against` is the commit of `sqlite-before`. */
-  constructor(folder: string, { flags, against }: { flags: string[]; against: string }) {
+  constructor(folder: string, { flags, against }: { flags: string[]; against: string | undefined }) {
     this.#folder = folder
     this.#flags = flags
     this.#against = against
@@ -112,7 +112,7 @@ export class Contenders {
     const folder = this.#path('before')
     const git = (...args: string[]) => run('git', args, { env: cleanEnvironment(), timeoutMs: 60_000 })
     await git('clone', '--quiet', '--shared', root, folder)
-    await git('-C', folder, 'checkout', '--quiet', this.#against)
+    await git('-C', folder, 'checkout', '--quiet', this.#against!)
     for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(folder, name))
     return folder
   }

@@ -96,18 +96,18 @@ const pageCases = ['list-members', 'list-pipes'].map(
   }),
 )
 cases.push(prismCase, ...growthCases, ...pageCases)
-const selected = (options.against ? againstCases : cases).filter(({ name }) => name.startsWith(options.only))
+const offered = options.against ? againstCases : cases
+const selected = offered.filter(({ name }) => name.startsWith(options.only))
 const measuresIdle = !options.against && 'idle'.startsWith(options.only)
 if (selected.length === 0 && !measuresIdle) {
-  fail(`No case begins with "${options.only}": ${cases.map(({ name }) => name).join(', ')}, idle`)
+  const names = offered.map(({ name }) => name)
+  fail(`No case begins with "${options.only}": ${[...names, ...(options.against ? [] : ['idle'])].join(', ')}`)
 }
 if (options.against && (options.write || options.profile)) fail('--against has no --write and no --profile.')
 requireWrk()
 const folder = makeFolder()
-const contenders = new Contenders(folder, {
-  flags: options.profile ? profilingFlags(folder) : [],
-  against: options.against ?? 'HEAD',
-})
+const flags = options.profile ? profilingFlags(folder) : []
+const contenders = new Contenders(folder, { flags, against: options.against })
 let interrupted = false
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -18,8 +18,10 @@ const SQLITE_IOERR_DIR_FSYNC = 1290
 const timeoutMs = 5_000
 /** Our own readers are gone in a moment; a backup that reads for longer must not hold up writes. */
 const restartTimeoutMs = 50
-/** A log longer than this is due to be moved into the database file. The longer, the more often a page that changed is one that
-    had changed already, or its neighbour: less to write. The shorter, the sooner it is read again after a crash. */
+/**
+ * A log longer than this is due to be moved into the database file. The longer, the more often a page that changed is one that
+ * had changed already, or its neighbour: less to write. The shorter, the sooner it is read again after a crash.
+ */
 export const walLimitBytes = 64 * 1_048_576
 
 export class SqliteConnection implements WriteConnection {

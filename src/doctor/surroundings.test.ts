@@ -1,6 +1,6 @@
 // What Penstock stands on: files of SQLite, a PostgreSQL server, a sign-in provider.
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -91,6 +91,17 @@ describe('an examination of SQLite files', () => {
     await app.query(`VACUUM INTO '${join(dataFolder, 'penstock.db')}'`)
     const findings = await findingsOf(app, { dataFolder })
     assertOnly(findings, 'durability', 'warning', /^journal_mode=delete/, /^start Penstock once/)
+  })
+
+  it('sees a file that belongs to another user than its folder', { skip: process.getuid?.() !== 0 }, async () => {
+    const lock = join(app.config.dataFolder, 'penstock.db.lock')
+    chownSync(lock, 4711, -1)
+    try {
+      const found = /penstock\.db\.lock belongs to user 4711, and its folder to user 0$/
+      assertOnly(await findingsOf(app, {}), 'database', 'problem', found, /^run "chown 0 /)
+    } finally {
+      chownSync(lock, 0, -1)
+    }
   })
 
   it('sees a file that the server may not write', async () => {
