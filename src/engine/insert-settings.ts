@@ -52,6 +52,7 @@ const oneBlock: EngineSettings = {
   input_format_max_block_wait_ms: 0,
   async_insert: 0,
   insert_deduplicate: 1,
+  deduplicate_insert: 'enable',
   // Rows of any number of days are to go in one insert.
   max_partitions_per_insert_block: 0,
 }

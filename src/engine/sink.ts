@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Egress } from '../lib/egress.ts'
 import { loadCapabilities } from './capabilities.ts'
 import { type EngineAccess, placeOf } from './check.ts'
-import { type EngineSettings, openEngineClient } from './client.ts'
+import { openEngineClient } from './client.ts'
 import { type Dropper, makeDropper } from './dropper.ts'
 import {
   type Delivery,
@@ -16,13 +16,12 @@ import {
   type Sink,
 } from './engine.ts'
 import { makeFence } from './fence.ts'
-import { insertText } from './insert-text.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked } from './marked-insert.ts'
-import { sendRows } from './send-rows.ts'
 import { checkTable, dropTable, listLeft, type SinkPlace, type TablePlace } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
+import { insertByToken } from './token-insert.ts'
 import { tryOut } from './try-out.ts'
 import { findBlindness } from './under-way.ts'
 
@@ -57,13 +56,14 @@ export async function openSink(
 
 function partsOf(
   opened: Pick<SinkParts, 'client' | 'capabilities' | 'place' | 'isBlind' | 'drop'>,
-  { database, table, columns, partitionKey }: ReadyTable,
+  { database, table, columns, partitionKey, areTokensFirst }: ReadyTable,
 ): SinkParts {
   return {
     ...opened,
     table: { database, table },
     types: new Map(columns.map(({ name, type }) => [name, type])),
     partitionKey,
+    areTokensFirst,
     ways: new Map(),
     twin: checkTable({ database, table }, opened.place, randomBytes(6).toString('hex')),
   }
@@ -108,7 +108,7 @@ async function chooseInsert(parts: SinkParts, ready: ReadyTable, signal: AbortSi
     await makeFence(parts, signal)
     return insertMarked
   }
-  return parts.capabilities.canInput ? insertDirectly : insertStaged
+  return parts.capabilities.canInput ? insertByToken : insertStaged
 }
 
 function isMarked({ keepsTokens, hasMarker }: ReadyTable): boolean {
@@ -118,14 +118,6 @@ function isMarked({ keepsTokens, hasMarker }: ReadyTable): boolean {
 function deliveryWith(delivery: Delivery, blindness: string | undefined): Delivery {
   if (blindness === undefined || delivery.delivery === 'at_least_once') return delivery
   return { delivery: 'at_least_once', reason: blindness }
-}
-
-/** The token says to the engine which batch it is; where the table keeps none, it says nothing. */
-async function insertDirectly(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
-  const more: EngineSettings = parts.capabilities.hasTokens ? { insert_deduplication_token: insert.token } : {}
-  const text = insertText(parts.table, insert)
-  const { writtenRows, sentBytes } = await sendRows(parts, text, { insert, more }, signal)
-  return { rows: writtenRows, sentBytes }
 }
 
 function checkFormat({ client, capabilities }: SinkParts, { format }: Insert): void {

@@ -24,6 +24,8 @@ export interface SinkParts {
   types: ReadonlyMap<string, string>
   /** Empty: the table has no partitions. */
   partitionKey: string
+  /** Whether the table keeps tokens, and may have one without the rows that it stands for. */
+  areTokensFirst: boolean
   /** For rows that are only tried out; made when it is needed. */
   twin: TablePlace
   /** Whether the engine does not show which statements are under way. */
@@ -128,6 +130,6 @@ async function countStaged(
   return Number(found?.staged) - 1
 }
 
-function forgotten({ access }: EngineClient): EngineError {
+export function forgotten({ access }: EngineClient): EngineError {
   return new EngineError('passing', `the engine at ${placeOf(access)} was started anew in the middle of a batch`)
 }

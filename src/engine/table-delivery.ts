@@ -48,6 +48,14 @@ export function keepsTokens({ engine, engineFull, hasTokens, defaultTokenWindow 
   return isReplicated(engine) || defaultTokenWindow > 0
 }
 
+/**
+ * Whether a token may be there without its rows, and the table has rows as they came, by which that can be told: an engine writes the
+ * token down first, unless both go to what replicas have in common, in one step.
+ */
+export function areTokensFirst(traits: TableTraits): boolean {
+  return keepsTokens(traits) && /^(?:Replacing)?MergeTree$/.test(traits.engine)
+}
+
 export function deliveryOf(traits: TableTraits): Delivery {
   if (keepsTokens(traits)) return { delivery: 'exactly_once' }
   const { engine, engineFull, hasMarker, hasTokens, database, table } = traits

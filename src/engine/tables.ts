@@ -4,7 +4,15 @@ import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
 import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
 import { fullName, parseRows, queryTables } from './side-tables.ts'
-import { deliveryOf, isMergeTree, isReplicated, keepsTokens, markerColumn, type TableTraits } from './table-delivery.ts'
+import {
+  areTokensFirst,
+  deliveryOf,
+  isMergeTree,
+  isReplicated,
+  keepsTokens,
+  markerColumn,
+  type TableTraits,
+} from './table-delivery.ts'
 import {
   addColumnStatement,
   createTableStatement,
@@ -24,6 +32,8 @@ export interface ReadyTable {
   /** The expression that makes the partitions, as the engine writes it; empty: none. */
   partitionKey: string
   keepsTokens: boolean
+  /** Whether it may have a token without the rows that it stands for. */
+  areTokensFirst: boolean
   hasMarker: boolean
   delivery: Delivery
   /** It was not there. */
@@ -62,6 +72,7 @@ export async function makeTableReady(
     columns,
     partitionKey,
     keepsTokens: keepsTokens(found),
+    areTokensFirst: areTokensFirst(found),
     hasMarker,
     delivery: deliveryOf(found),
     isNew,

@@ -66,6 +66,7 @@ function partsOf(client: EngineClient): SinkParts {
     place,
     types,
     partitionKey: '',
+    areTokensFirst: false,
     twin: table,
     isBlind: false,
     ways: new Map(),

@@ -45,7 +45,7 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
   const groupBy = tokens.takeIf('GROUP', 'BY') ? list() : undefined
   const having = tokens.takeIf('HAVING') ? expression() : undefined
   const orderBy = tokens.takeIf('ORDER', 'BY') ? parseOrder(tokens, expression) : []
-  const limitBy = parseLimit(tokens)
+  const { offset, limit, by } = parseLimit(tokens, list)
   return () => {
     const withAliases = (row: Row): Row => {
       const aliases = items.filter(({ name, expression: each }) => !each.hasAggregate && !Object.hasOwn(row, name))
@@ -60,6 +60,10 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
     let groups = isGrouped ? groupsOf(rows, groupBy ?? []) : rows.map((row) => [row])
     if (having) groups = groups.filter((group) => isTrue(having.evaluate(group[0] ?? {}, group)))
     groups = sorted(groups, orderBy)
+    if (by)
+      groups = groupsOf(rowsOnce(groups, isDistinct ? items : []), by).flatMap((some) =>
+        some.slice(0, limit).map((row) => [row]),
+      )
     const shownItems = isAll
       ? Object.keys(rows[0] ?? {}).map((name): Item => ({ name, expression: columnOf(name) }))
       : items
@@ -67,7 +71,7 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
     if (isDistinct) selected = [...new Map(selected.map((values) => [textOf(values), values])).values()]
     return {
       names: shownItems.map(({ name }) => name),
-      rows: selected.slice(limitBy.offset, limitBy.offset + limitBy.limit),
+      rows: by ? selected : selected.slice(offset, offset + limit),
     }
   }
 }
@@ -142,11 +146,28 @@ function parseOrder(tokens: Tokens, expression: () => Expression): Order {
   return order
 }
 
-function parseLimit(tokens: Tokens): { offset: number; limit: number } {
+interface Limit {
+  offset: number
+  limit: number
+  /** So many for each of what these give, and not of all. */
+  by?: Expression[]
+}
+
+function parseLimit(tokens: Tokens, list: () => Expression[]): Limit {
   if (!tokens.takeIf('LIMIT')) return { offset: 0, limit: Number.POSITIVE_INFINITY }
   const first = Number(tokens.take().value)
+  if (tokens.takeIf('BY')) return { offset: 0, limit: first, by: list() }
   if (tokens.takeIf(',')) return { offset: first, limit: Number(tokens.take().value) }
   return { offset: tokens.takeIf('OFFSET') ? Number(tokens.take().value) : 0, limit: first }
+}
+
+/** Those that give other values than all before them; `items` is empty where that does not matter. */
+function rowsOnce(groups: Row[][], items: Item[]): Row[] {
+  const rows = groups.map((group) => group[0] ?? {})
+  if (items.length === 0) return rows
+  return [
+    ...Map.groupBy(rows, (row) => textOf(items.map(({ expression }) => expression.evaluate(row, [row])))).values(),
+  ].map(([first]) => first!)
 }
 
 function groupsOf(rows: Row[], by: Expression[]): Row[][] {

@@ -139,6 +139,9 @@ const settingsOfAll = [
 ]
 const settingsOfNew = [
   'insert_deduplication_token',
+  'deduplicate_insert',
+  'final',
+  'transform_null_in',
   'async_insert',
   'wait_for_async_insert',
   'input_format_parallel_parsing',
@@ -203,6 +206,8 @@ const formatsOfNew = ['Parquet', 'Avro', 'JSONCompactEachRow']
 export const knownSettings = ({ hasTokens }: PaperStorage): string[] =>
   hasTokens ? [...settingsOfAll, ...settingsOfNew] : settingsOfAll
 
+const sortingKeyOf = ({ orderBy }: PaperTable): string => (orderBy?.text ?? '').replace(/^tuple\(\)$/, '')
+
 export function systemRows(storage: PaperStorage, name: string): Row[] {
   const tables = [...storage.tables.values()]
   const { hasTokens } = storage
@@ -235,7 +240,7 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
         engine_full: table.engineFull,
         dependencies_table: viewsOf(storage, table).map(({ target }) => target),
         partition_key: table.partitionBy?.text ?? '',
-        sorting_key: table.orderBy?.text ?? '',
+        sorting_key: sortingKeyOf(table),
         primary_key: table.primaryKey,
         create_table_query: `CREATE TABLE ${table.database}.${table.name} ENGINE = ${table.engineFull}`,
         is_temporary: 0,
@@ -243,15 +248,16 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
         total_rows: table.rows.length,
       }))
     case 'columns':
-      return tables.flatMap(({ database, name: table, columns }) =>
-        columns.map(({ name: column, type, defaultExpression }, index) => ({
-          database,
-          table,
+      return tables.flatMap((table) =>
+        table.columns.map(({ name: column, type, defaultExpression }, index) => ({
+          database: table.database,
+          table: table.name,
           name: column,
           type,
           default_kind: defaultExpression ? 'DEFAULT' : '',
           default_expression: defaultExpression?.text ?? '',
           position: index + 1,
+          is_in_sorting_key: new RegExp(`\\b${column}\\b`).test(sortingKeyOf(table)) ? 1 : 0,
         })),
       )
     case 'parts':

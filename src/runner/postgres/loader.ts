@@ -10,7 +10,7 @@ import { tableName } from '../../sources/postgres/postgres-words.ts'
 import type { RefusedRow } from '../delivery.ts'
 import { countOf } from '../status.ts'
 import { countLines, lineRows, rewriteCopy, shapeOf } from './line-rows.ts'
-import { rangeToken } from './names.ts'
+import { rangeToken, versionColumn } from './names.ts'
 import { type Replication, send } from './replication.ts'
 import type { StoredTable, TableRange } from './table-store.ts'
 import type { Target } from './target.ts'
@@ -197,8 +197,9 @@ async function loadRange(
     loadId: stored.loadId,
     position: (index) => `row ${index + 1} of range ${range.number}`,
   })
+  // Whoever has sent it before has read it at another moment.
   const token = rangeToken(stored.loadId, range.number)
-  const figures = await send(replication, target, { token, rows, isRepeat })
+  const figures = await send(replication, target, { token, rows, isRepeat, varying: [versionColumn] })
   // It was given up because the worker is to stop.
   if (!figures) return
   await tables.finishRange(stored.targetTable, { number: range.number, rows: rows.count, figures })

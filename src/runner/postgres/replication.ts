@@ -5,7 +5,6 @@ import type { PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import type { Surroundings } from '../../sources/source.ts'
 import { deliver, type Pending } from '../deliver.ts'
 import { noFigures } from '../figures.ts'
-import type { Rows } from '../rows.ts'
 import type { CommonSession } from '../session.ts'
 import type { CommonParts, FigureChanges } from '../worker.ts'
 import type { TableStore } from './table-store.ts'
@@ -41,10 +40,10 @@ export function makeGate(): Gate {
 export async function send(
   replication: Replication,
   target: Target,
-  { token, rows, isRepeat }: { token: string; rows: Rows; isRepeat: boolean },
+  { token, rows, isRepeat, varying }: Pick<Pending, 'rows' | 'isRepeat' | 'varying'> & { token: string },
 ): Promise<FigureChanges | undefined> {
   if (rows.count === 0) return noFigures
-  const pending: Pending = { id: token, rows, isRepeat }
+  const pending: Pending = { id: token, rows, isRepeat, varying }
   // Which rows were refused need not be known again: a batch that the engine has by its token is not looked at.
   const store = { ...replication.store, refuse: async () => undefined }
   return deliver({ ...replication, store, sink: target.sink }, pending)

@@ -127,7 +127,8 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
       position: (index) => `change ${index + 1} of ${id}`,
     })
     const digest = hash('sha256', JSON.stringify([id, target.stored.loadId, chunk, number]), 'hex')
-    return send(replication, target, { token: `penstock-${digest.slice(0, 40)}`, rows, isRepeat })
+    // What the log does not have was read from the source, which may have gone on since it was sent before.
+    return send(replication, target, { token: `penstock-${digest.slice(0, 40)}`, rows, isRepeat, varying: [] })
   }
 
   /** At the end of a transaction: everything that was gathered is one batch, or the end of one. */

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { Egress } from '../lib/egress.ts'
+import { Secret } from '../lib/secret.ts'
+import { defaultSettings } from '../pipes/settings.ts'
+import { EngineError, type Insert, type Sink } from './engine.ts'
+import { openSink } from './sink.ts'
+
+const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const never = new AbortController().signal
+const columns = [
+  { name: 'id', type: 'UInt64' },
+  { name: 'day', type: 'Date' },
+  { name: 'note', type: 'Nullable(String)' },
+]
+
+/** Of two months. */
+function linesOf(ids: number[], note = 'row'): string {
+  return ids.map((id) => `${JSON.stringify({ id, day: `2026-0${1 + (id % 2)}-01`, note })}\n`).join('')
+}
+
+function insertOf(token: string, lines: string, more: Partial<Insert> = {}): Insert {
+  return {
+    token,
+    format: 'JSONEachRow',
+    fields: columns,
+    columns: columns.map(({ name }) => ({ column: name, field: name })),
+    body: () => [Buffer.from(lines)],
+    isRepeat: false,
+    settings: defaultSettings,
+    ...more,
+  }
+}
+
+const managed = 'MergeTree PARTITION BY toYYYYMM(day) ORDER BY id SETTINGS non_replicated_deduplication_window = 100'
+
+describe('a token that was written down without its rows', () => {
+  let engine: PaperEngine
+  let name = ''
+  let tables = 0
+  let epoch = 0
+
+  before(async () => {
+    engine = await startPaperEngine()
+  })
+  after(() => engine.close())
+  beforeEach(() => {
+    name = `events_${++tables}`
+  })
+
+  function create(definition: string, odd = ''): void {
+    engine.run(`CREATE TABLE ${name} (id UInt64, day Date, note Nullable(String)${odd}) ENGINE = ${definition}`)
+  }
+
+  /** One after the other. */
+  async function insert(...inserts: Insert[]): Promise<void> {
+    await withSink(async (sink) => {
+      for (const one of inserts) await sink.insert(one, never)
+    })
+  }
+
+  async function withSink(use: (sink: Sink) => Promise<void>): Promise<void> {
+    const { protocol, host, port, username, password } = engine
+    const access = { protocol, host, port, username, password: new Secret(password) }
+    const place = { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', slot: 0, epoch: ++epoch }
+    const sink = await openSink(egress, access, { database: 'default', table: name, columns }, place, { signal: never })
+    try {
+      await use(sink)
+    } finally {
+      await sink.close()
+    }
+  }
+
+  /** As when an engine has died before it had the rows: a mutation leaves the tokens. */
+  const lose = (where: string): void => void engine.run(`ALTER TABLE ${name} DELETE WHERE ${where}`)
+  const ids = (): unknown[] =>
+    engine
+      .rows(name)
+      .map(({ id }) => Number(id))
+      .toSorted((one, other) => one - other)
+  const again = (lines: string, more: Partial<Insert> = {}): Insert => insertOf('a', lines, { isRepeat: true, ...more })
+
+  it('does not keep the batch out when it is repeated, however often', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1, 2, 3])))
+    lose('1')
+    await insert(again(linesOf([1, 2, 3])))
+    assert.deepEqual(ids(), [1, 2, 3])
+    await insert(again(linesOf([1, 2, 3])), again(linesOf([1, 2, 3])))
+    assert.deepEqual(ids(), [1, 2, 3])
+    const left = [...engine.tables.keys()].filter((table) => table.startsWith(`default.${name}_`))
+    assert.deepEqual(left, [])
+  })
+
+  it('is made good in the partition that lacks its rows, and in no other', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1, 2, 3])))
+    lose('modulo(id, 2) = 1')
+    await insert(again(linesOf([1, 2, 3])))
+    assert.deepEqual(ids(), [1, 2, 3])
+  })
+
+  it('is made good also when the second token has lost its rows as well', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1, 2, 3])))
+    lose('1')
+    await insert(again(linesOf([1, 2, 3])))
+    lose('1')
+    await insert(again(linesOf([1, 2, 3])))
+    assert.deepEqual(ids(), [1, 2, 3])
+  })
+
+  for (const statement of [
+    /^SELECT sorting_key/,
+    /^SELECT name FROM system\.columns/,
+    /^CREATE TABLE .*_typed` AS/,
+    /^INSERT INTO .*_typed` .* FORMAT/,
+    /^SELECT DISTINCT .* LIMIT \d+ BY/,
+    /^SELECT DISTINCT .* IN \(/,
+    /^INSERT INTO .* FROM .*_typed`/,
+  ]) {
+    for (const isLost of [true, false]) {
+      it(`is made good once when ${statement} was ${isLost ? 'lost' : 'done and not answered'}`, async () => {
+        create(managed)
+        await insert(insertOf('a', linesOf([1, 2, 3])))
+        lose('1')
+        engine.cutNext({ matching: statement, before: isLost })
+        await assert.rejects(
+          insert(again(linesOf([1, 2, 3]))),
+          (error: unknown) => error instanceof EngineError && error.kind === 'passing',
+        )
+        await insert(again(linesOf([1, 2, 3])))
+        assert.deepEqual(ids(), [1, 2, 3])
+      })
+    }
+  }
+
+  it('is made good once when two attempts do so at the same time', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1, 2, 3])))
+    lose('1')
+    await withSink(async (sink) => {
+      const repair = /^INSERT INTO .* FROM .*_typed`/
+      engine.delayNext({ matching: repair, delayMs: 300 })
+      const from = engine.queries.length
+      const late = sink.insert(again(linesOf([1, 2, 3])), never)
+      while (!engine.queries.slice(from).some(({ query }) => repair.test(query))) await new Promise(setImmediate)
+      await sink.insert(again(linesOf([1, 2, 3])), never)
+      assert.deepEqual(ids(), [1, 2, 3])
+      await late
+    })
+    assert.deepEqual(ids(), [1, 2, 3])
+  })
+
+  it('is told by most of the rows: some are like others that were there before', async () => {
+    create(managed)
+    await insert(insertOf('before', linesOf([2, 3])), insertOf('a', linesOf([2, 4, 6, 8, 3, 5, 7])))
+    // Those that are alike stay, whichever batch they are of.
+    lose('id > 3')
+    await insert(again(linesOf([2, 4, 6, 8, 3, 5, 7])))
+    assert.deepEqual(ids(), [2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8])
+  })
+
+  it('is not seen in a batch of which a few rows are gone', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([2, 4, 6, 8, 10])))
+    lose('id > 6')
+    await insert(again(linesOf([2, 4, 6, 8, 10])))
+    assert.deepEqual(ids(), [2, 4, 6])
+  })
+
+  it('is told by any row, of a batch that may have been otherwise', async () => {
+    create(managed)
+    const [earlier, later] = [linesOf([2, 4, 6], 'then'), linesOf([2, 4, 8], 'now')]
+    await insert(insertOf('a', earlier), again(later, { varying: ['note'] }))
+    assert.deepEqual(ids(), [2, 4, 6])
+    lose('1')
+    await insert(again(later, { varying: ['note'] }))
+    assert.deepEqual(ids(), [2, 4, 8])
+  })
+
+  it('is told where there are no partitions, no key, or a key that the engine fills', async () => {
+    for (const [definition, odd] of [
+      ['MergeTree ORDER BY id', ''],
+      ['MergeTree ORDER BY tuple()', ''],
+      ['MergeTree ORDER BY (id, at)', ', at DateTime DEFAULT now()'],
+      ['ReplacingMergeTree ORDER BY (id, day)', ''],
+    ] as const) {
+      name = `events_${++tables}`
+      create(`${definition} SETTINGS non_replicated_deduplication_window = 100`, odd)
+      await insert(insertOf('a', linesOf([1, 2, 3])))
+      lose('1')
+      await insert(again(linesOf([1, 2, 3])))
+      assert.deepEqual(ids(), [1, 2, 3], definition)
+    }
+  })
+
+  it('is looked for only when a batch is repeated, and where such a thing can be', async () => {
+    for (const [definition, isLookedFor] of [
+      [managed, true],
+      ["ReplicatedMergeTree('/tables/1', 'a') ORDER BY id", false],
+      ['SummingMergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 100', false],
+      ['MergeTree ORDER BY id', false],
+    ] as const) {
+      name = `events_${++tables}`
+      create(definition)
+      const looks = (): number => engine.queries.filter(({ query }) => query.startsWith('SELECT sorting_key')).length
+      const from = looks()
+      await insert(insertOf('a', linesOf([1])))
+      assert.equal(looks(), from, definition)
+      await insert(again(linesOf([1])))
+      assert.equal(looks() - from, isLookedFor ? 1 : 0, definition)
+    }
+  })
+
+  it('is believed by who may not look, and the pipe goes on', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1])))
+    lose('1')
+    for (const matching of [/^CREATE TABLE .*_typed`/, /^SELECT DISTINCT/]) {
+      engine.failNext({ matching, code: 497, status: 403 })
+      await insert(again(linesOf([1])))
+      assert.deepEqual(ids(), [])
+    }
+  })
+
+  it('does not let a batch pass that the engine refuses when it is made good', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1])))
+    lose('1')
+    engine.failNext({ matching: /^INSERT INTO .* FROM .*_typed`/, code: 497, status: 403 })
+    await assert.rejects(insert(again(linesOf([1]))), EngineError)
+    await insert(again(linesOf([1])))
+    assert.deepEqual(ids(), [1])
+  })
+
+  it('is not taken for good when the engine has forgotten what was to be compared', async () => {
+    create(managed)
+    await insert(insertOf('a', linesOf([1])))
+    lose('1')
+    engine.delayNext({ matching: /^INSERT INTO .*_typed` .* FORMAT/, delayMs: 300, after: true })
+    const inserted = assert.rejects(
+      insert(again(linesOf([1]))),
+      (error: unknown) => error instanceof EngineError && error.kind === 'passing',
+    )
+    const staged = (): string | undefined => [...engine.tables.keys()].find((table) => table.endsWith('_typed'))
+    while ((engine.tables.get(staged() ?? '')?.rows.length ?? 0) === 0) await new Promise(setImmediate)
+    engine.tables.get(staged()!)!.rows = []
+    await inserted
+    assert.deepEqual(ids(), [])
+  })
+})

@@ -1,0 +1,134 @@
+// An engine of today that has written down the token of a batch, and not its rows: it died in between, or could not go on.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { EngineError, type EngineTable } from '../../src/engine/engine.ts'
+import { debianProgram } from './servers/installed.ts'
+import { insertOf, linesOf, never, SinkWorld } from './sink-world.ts'
+
+describe('a batch whose token is written and whose rows are not', () => {
+  const world = new SinkWorld(false)
+  before(() => world.start())
+  after(() => world.stop())
+
+  /** What the second insert into a table asks of the kernel, when it gives the part of a month its name, is met by `effect`. */
+  async function meetRename({ table }: EngineTable, month: string, effect: string): Promise<ChildProcess> {
+    const where = `database = 'pipes' AND name = '${table}'`
+    const folder = (await world.engine.query(`SELECT data_paths[1] FROM system.tables WHERE ${where}`)).trim()
+    // The blocks of the three months are numbered in any order.
+    const parts = [4, 5, 6].flatMap((block) => ['-P', `${folder}tmp_insert_${month}_${block}_${block}_0/`])
+    const command = ['-f', '-qq', '-o', '/dev/null', ...parts, '-e', 'trace=rename', '-e', `inject=rename:${effect}`]
+    const { pid } = world.engine
+    const strace = spawn(debianProgram('strace', '/usr/bin/strace'), [...command, '-p', String(pid)], {
+      stdio: 'ignore',
+    })
+    const isWatched = (thread: string): boolean =>
+      /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))
+    while (!readdirSync(`/proc/${pid}/task`).every(isWatched)) await wait(20)
+    return strace
+  }
+
+  async function end(strace: ChildProcess): Promise<void> {
+    if (strace.exitCode !== null || strace.signalCode !== null) return
+    const ended = once(strace, 'exit')
+    strace.kill('SIGINT')
+    await ended
+  }
+
+  const monthsOf = async ({ table }: EngineTable): Promise<string> =>
+    (
+      await world.engine.query(
+        `SELECT toYYYYMM(day) AS month, count() FROM pipes.${table} GROUP BY month ORDER BY month FORMAT CSV`,
+      )
+    ).trim()
+
+  for (const [what, effect] of [
+    ['died in between', 'error=EIO:signal=KILL'],
+    ['could not write on', 'error=EIO:when=1'],
+  ] as const) {
+    it(`is there once, when the engine ${what}`, async () => {
+      const table = world.newTable()
+      await world.withSink(table, (sink) => sink.insert(insertOf('before', linesOf(60)), never))
+      assert.equal(await monthsOf(table), '202601,20\n202602,20\n202603,20')
+      const strace = await meetRename(table, '202602', effect)
+      try {
+        await world.withSink(table, (sink) =>
+          assert.rejects(sink.insert(insertOf('a', linesOf(600)), never), EngineError),
+        )
+      } finally {
+        await end(strace)
+      }
+      if (effect.includes('KILL')) await world.engine.restart()
+      assert.match(await monthsOf(table), /^202602,20$/m)
+      // What the engine itself makes of it: nothing.
+      const plain = { insert_deduplication_token: 'a' }
+      const select = `SELECT id, day, note FROM pipes.${table.table} WHERE toYYYYMM(day) = 202602`
+      await world.engine.query(`INSERT INTO pipes.${table.table} (id, day, note) ${select}`, undefined, plain)
+      assert.match(await monthsOf(table), /^202602,20$/m)
+      for (let times = 0; times < 2; times++) {
+        await world.withSink(table, (sink) => sink.insert(insertOf('a', linesOf(600), { isRepeat: true }), never))
+        assert.equal(await monthsOf(table), '202601,220\n202602,220\n202603,220')
+      }
+    })
+  }
+
+  it('is told by its rows, whatever their types are', async () => {
+    const values = {
+      id: '1',
+      text: null,
+      short: 'a',
+      list: [1, null],
+      pairs: { a: 1 },
+      price: '12.50',
+      at: '2026-02-03 04:05:06.789',
+      part: 'nan',
+      doc: { a: { b: 1 } },
+      kind: 'two',
+      uuid: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b',
+      address: '10.0.0.1',
+      two: [1, 'x'],
+      code: 'ab',
+    }
+    const types = {
+      id: 'Nullable(UInt64)',
+      text: 'Nullable(String)',
+      short: 'LowCardinality(String)',
+      list: 'Array(Nullable(Int32))',
+      pairs: 'Map(String, UInt8)',
+      price: 'Decimal(18, 2)',
+      at: "DateTime64(3, 'UTC')",
+      part: 'Float64',
+      doc: 'JSON',
+      kind: "Enum8('one' = 1, 'two' = 2)",
+      uuid: 'UUID',
+      address: 'IPv4',
+      two: 'Tuple(UInt8, String)',
+      code: 'FixedString(4)',
+    }
+    const fields = Object.entries(types).map(([name, type]) => ({ name, type }))
+    const rows = [1, 2, 3].map((id) => `${JSON.stringify({ ...values, id: id === 3 ? null : String(id) })}\n`)
+    const shape = { fields, columns: fields.map(({ name }) => ({ column: name, field: name })) }
+    for (const key of ['tuple()', 'id', '(kind, id)', '(toDate(at), id, short)']) {
+      const { definition: _definition, ...table } = world.newTable({ columns: fields })
+      const name = `pipes.${table.table}`
+      const definitions = fields.map((field) => `${field.name} ${field.type}`).join(', ')
+      await world.engine.query(
+        `CREATE TABLE ${name} (${definitions}, filled DateTime DEFAULT now()) ENGINE = MergeTree ORDER BY ${key} ` +
+          'SETTINGS non_replicated_deduplication_window = 100, allow_nullable_key = 1',
+      )
+      await world.withSink(table, async (sink) => {
+        const insert = insertOf('a', Buffer.from(rows.join('')), shape)
+        await sink.insert(insert, never)
+        await sink.insert({ ...insert, isRepeat: true }, never)
+        assert.equal(await world.count(table), 3, key)
+        await world.engine.query(`ALTER TABLE ${name} DELETE WHERE 1`, undefined, { mutations_sync: '1' })
+        assert.equal(await world.count(table), 0, key)
+        await sink.insert({ ...insert, isRepeat: true }, never)
+        assert.equal(await world.count(table), 3, key)
+      })
+    }
+  })
+})
