@@ -41,6 +41,8 @@ export interface PaperEngine {
   /** By `table` of the database `default`, or by `database.table`; columns by name, texts as texts. */
   rows(table: string): Record<string, unknown>[]
   tables: Map<string, PaperTable>
+  /** That it lists; it heeds none. */
+  policies: { database: string; table: string }[]
   /** All that it was asked, in order. */
   queries: PaperQuery[]
   /** Runs a statement as a client would; rejects with its error. */
@@ -96,6 +98,7 @@ export async function startPaperEngine(options: PaperEngineOptions = {}): Promis
     databases: new Set(['default']),
     version: hasTokens ? '26.5.1.882' : '18.16.1',
     hasTokens,
+    policies: [],
   }
   const troubles: Trouble[] = []
   const add = (which: Which, trouble: Omit<Trouble, 'matching' | 'times'>): void => {
@@ -110,6 +113,7 @@ export async function startPaperEngine(options: PaperEngineOptions = {}): Promis
     username,
     password,
     tables: storage.tables,
+    policies: storage.policies,
     queries: [],
     rows(table) {
       const found = storage.tables.get(table.includes('.') ? table : `default.${table}`)

@@ -38,7 +38,7 @@ export interface PipeEngineSettings {
 
 export type InsertFormat = 'JSONEachRow' | 'CSV' | 'TabSeparated' | 'Parquet' | 'Avro'
 
-/** One batch on its way into a table. The same token always stands for the same rows, but for those that are `varying`. */
+/** One batch on its way into a table. The same token always stands for the same rows, unless it has no `identity`. */
 export interface Insert {
   /** At most 100 characters of A-Z a-z 0-9 and `-`. */
   token: string
@@ -55,8 +55,8 @@ export interface Insert {
   body(): Iterable<Uint8Array> | Readable
   /** It may have been sent before: by us, or by one who had the pipe before us. */
   isRepeat: boolean
-  /** Columns in which a row may have been otherwise when it was sent before; then some rows may be others altogether. */
-  varying?: string[]
+  /** By what a row is known that was sent before: by all columns, unless told. `none`: the rows may have been others. */
+  identity?: readonly string[] | 'none'
   settings: PipeEngineSettings
   /** Resolves when the rows may be sent. What they need in the engine is made before. */
   mayBegin?(signal: AbortSignal): Promise<void>

@@ -52,7 +52,9 @@ const oneBlock: EngineSettings = {
   input_format_max_block_wait_ms: 0,
   async_insert: 0,
   insert_deduplicate: 1,
+  // Both are asked before the one above, and the second one by some engines also where there is a token.
   deduplicate_insert: 'enable',
+  deduplicate_insert_select: 'enable_even_for_bad_queries',
   // Rows of any number of days are to go in one insert.
   max_partitions_per_insert_block: 0,
 }

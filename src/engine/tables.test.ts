@@ -84,6 +84,7 @@ for (const hasTokens of [true, false]) {
         columns: [...wanted('made').columns, ...marker],
         partitionKey: ready.partitionKey,
         keepsTokens: hasTokens,
+        areTokensFirst: hasTokens,
         hasMarker: !hasTokens,
         delivery: { delivery: 'exactly_once' },
         isNew: true,

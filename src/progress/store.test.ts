@@ -176,7 +176,7 @@ onBothDatabases('the progress of pipes', (app) => {
   describe('what a worker writes', () => {
     const writesOf = (place: WorkerPlace) => {
       const { organizationId } = place
-      const delivery = { id: 'token-1', number: 1, ranges }
+      const delivery = { id: 'token-1', number: 1, ranges, shape: 'of these columns' }
       const positions = [{ partition: 'orders/0', position: '10' }]
       const finish = { place, done: [], behind: ['token-1'], positions, figures: someFigures, now: at(0) }
       return [
@@ -201,7 +201,8 @@ onBothDatabases('the progress of pipes', (app) => {
       assert.equal(await setPositions!(), true)
       assert.deepEqual(await listPositions(reader, pipeId), [{ partition: 'orders/0', position: '0' }])
       assert.equal(await begin!(), true)
-      const delivery = { id: 'token-1', slot: 1, slots: 2, number: 1, ranges, isDone: false }
+      const shape = 'of these columns'
+      const delivery = { id: 'token-1', slot: 1, slots: 2, number: 1, ranges, shape, isDone: false }
       assert.deepEqual(await listDeliveries(reader, pipeId), [delivery])
       assert.equal(await refuse!(), true)
       assert.deepEqual(await listDeliveries(reader, pipeId), [{ ...delivery, badRows: [{ index: 3, reason: 'no' }] }])

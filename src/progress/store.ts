@@ -3,7 +3,7 @@
 
 import { type Sql, statement } from '../database/sql.ts'
 import { lockOrganization } from '../organizations/store.ts'
-import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
+import type { DeliveryRange, NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
 import type { Claim, FigureChanges } from '../runner/worker.ts'
 import type { finishedPosition } from '../sources/source.ts'
 import { claimAll, finishClaim, isFinished } from './claims/store.ts'
@@ -36,13 +36,15 @@ const setPositionStatement = statement<{
      offset_bytes = excluded.offset_bytes, epoch = excluded.epoch`,
 )
 const listDeliveriesStatement = statement<{ pipeId: string }, DeliveryRow>(
-  `SELECT id, slot, slots, number, ranges, bad_rows, is_done FROM pipe_deliveries WHERE pipe_id = :pipeId
+  `SELECT id, slot, slots, number, ranges, shape, bad_rows, is_done FROM pipe_deliveries WHERE pipe_id = :pipeId
    ORDER BY number, id`,
 )
-const beginStatement = statement<PlaceValues & { id: string; slots: number; number: number; ranges: string }>(
+const beginStatement = statement<
+  PlaceValues & { id: string; slots: number; number: number; ranges: string; shape: string | null }
+>(
   // Sent again when nobody knows whether it was stored: the second time changes nothing that matters.
-  `INSERT INTO pipe_deliveries (pipe_id, id, slot, slots, epoch, number, ranges)
-   VALUES (:pipeId, :id, :slot, :slots, :epoch, :number, :ranges)
+  `INSERT INTO pipe_deliveries (pipe_id, id, slot, slots, epoch, number, ranges, shape)
+   VALUES (:pipeId, :id, :slot, :slots, :epoch, :number, :ranges, :shape)
    ON CONFLICT (pipe_id, id) DO UPDATE SET slot = excluded.slot, slots = excluded.slots, epoch = excluded.epoch,
      number = excluded.number`,
 )
@@ -121,6 +123,7 @@ interface DeliveryRow {
   slots: number
   number: number
   ranges: string
+  shape: string | null
   bad_rows: string | null
   is_done: number
 }
@@ -153,6 +156,7 @@ export async function listDeliveries(sql: Sql, pipeId: string): Promise<StoredDe
     slots: row.slots,
     number: row.number,
     ranges: JSON.parse(row.ranges) as DeliveryRange[],
+    ...(row.shape === null ? {} : { shape: row.shape }),
     ...(row.bad_rows === null ? {} : { badRows: JSON.parse(row.bad_rows) as RefusedRow[] }),
     isDone: row.is_done === 1,
   }))
@@ -182,14 +186,14 @@ export async function claimPositions(
 
 export interface DeliveryToBegin {
   place: WorkerPlace
-  delivery: { id: string; number: number; ranges: DeliveryRange[] }
+  delivery: NewDelivery
 }
 
 export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBegin): Promise<boolean> {
   const held = await lockPlace(sql, place)
   if (!held) return false
   const { pipeId, slot, epoch } = place
-  const { id, number, ranges } = delivery
+  const { id, number, ranges, shape = null } = delivery
   await sql.run(beginStatement, {
     pipeId,
     id,
@@ -198,6 +202,7 @@ export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBeg
     epoch,
     number,
     ranges: JSON.stringify(ranges),
+    shape,
   })
   return true
 }

@@ -19,7 +19,7 @@ export interface Pending {
   badRows?: RefusedRow[] | undefined
   isRepeat: boolean
   mayBegin?: Insert['mayBegin']
-  varying?: Insert['varying']
+  identity?: Insert['identity']
 }
 
 /** With the same sink; after that, everything is begun anew. */
@@ -46,7 +46,7 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
     isRepeat: sending.isRepeat,
     settings: session.settings,
     ...(pending.mayBegin && { mayBegin: pending.mayBegin }),
-    ...(pending.varying && { varying: pending.varying }),
+    ...(pending.identity && { identity: pending.identity }),
   })
   let refused: RefusedRow[] = []
   const refuse = async (found: readonly RefusedRow[]): Promise<void> => {

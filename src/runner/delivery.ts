@@ -19,12 +19,19 @@ export interface RefusedRow {
   reason: string
 }
 
-export interface StoredDelivery {
+/** One that is to be sent. */
+export interface NewDelivery {
   id: string
-  slot: number
-  slots: number
+  /** In the order in which they are made. */
   number: number
   ranges: DeliveryRange[]
+  /** Of its rows, where the records are made into other rows by another configuration (`shapeDigest`). */
+  shape?: string | undefined
+}
+
+export interface StoredDelivery extends NewDelivery {
+  slot: number
+  slots: number
   /** Undefined until the engine has refused it as a whole. */
   badRows?: RefusedRow[]
   isDone: boolean

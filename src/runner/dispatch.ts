@@ -6,7 +6,7 @@ import type { DeliveryRange, StoredPosition } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { type Lanes, makeLanes } from './lanes.ts'
 import { makeLedger } from './ledger.ts'
-import type { Rows } from './rows.ts'
+import { type Rows, shapeDigest } from './rows.ts'
 import { makeSendTurns } from './send-turns.ts'
 import type { Session } from './session.ts'
 
@@ -39,7 +39,7 @@ export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0
     lanes,
     start(id, ranges, rows) {
       const sent = rows && rows.count > 0 ? rows : undefined
-      const entry = ledger.add(sent && id, ranges)
+      const entry = ledger.add(sent && id, ranges, sent && shapeDigest(sent.shape))
       const begun = ledger.begin(entry)
       const turn = sent && turns.take()
       lanes.start(async () => {

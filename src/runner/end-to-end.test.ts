@@ -11,6 +11,7 @@ import type { KafkaServer } from '../../test/sources/kafka-server.ts'
 import { configOf, sourceOf, topicWith } from '../../test/sources/kafka-world.ts'
 import { type ObjectServer, startObjectServer } from '../../test/sources/object-server.ts'
 import { plainContext, s3Source } from '../../test/sources/object-storage-conformance.ts'
+import type { EngineColumn } from '../engine/engine.ts'
 import { openSink } from '../engine/sink.ts'
 import { Secret } from '../lib/secret.ts'
 import type { ReadableSource } from '../sources/source.ts'
@@ -27,7 +28,8 @@ const times = { backOff: { firstMs: 5, longestMs: 20 } }
 interface World {
   store: MemoryStore
   statuses: WorkerStatus[]
-  newWorker(): Worker
+  /** Of the pipe as it is by then. */
+  newWorker(columns?: EngineColumn[]): Worker
 }
 
 interface WorldParts {
@@ -43,18 +45,18 @@ function worldOf(engine: PaperEngine, { kind, table, shown, source, settings = {
   const statuses: WorkerStatus[] = []
   const { parts } = makeRunnerWorld({ kind, options: {}, makeSource: () => source })
   const pipe = { ...parts.pipe, source: shown, settings: { streaming_max_insert_wait_ms: 50, ...settings } }
-  pipe.destination = { database: 'default', table, columns, managedTable: true, tableDefinition: definition }
   const { protocol, host, port, username, password } = engine
   const access = { protocol, host, port, username, password: new Secret(password) }
   let epoch = 0
-  const newWorker = (): Worker => {
+  const newWorker: World['newWorker'] = (ofPipe = columns) => {
     epoch++
+    const destination = { database: 'default', table, columns: ofPipe, managedTable: true, tableDefinition: definition }
     const place = { slot: 0, slots: 1, epoch }
     return makeWorker(
       {
         ...parts,
         ...place,
-        pipe,
+        pipe: { ...pipe, destination },
         source,
         store: store.of(place),
         egress: loopbackEgress,
@@ -63,7 +65,7 @@ function worldOf(engine: PaperEngine, { kind, table, shown, source, settings = {
           openSink(
             loopbackEgress,
             access,
-            { database: 'default', table, columns, definition },
+            { database: 'default', table, columns: ofPipe, definition },
             { pipeId: pipe.id, slot: 0, epoch },
             { signal },
           ),
@@ -134,6 +136,42 @@ for (const hasTokens of [true, false]) {
         [...world.store.positions.values()].map(({ position }) => position),
         ['100', '100', '100'],
       )
+    })
+
+    /** A worker that ends when the engine has its first batch, and has not heard of it. */
+    async function insertUnheard(world: World, table: string): Promise<void> {
+      engine.delayNext({ matching: /^INSERT/i, delayMs: 2_000, after: true })
+      const worker = world.newWorker()
+      const running = worker.run()
+      await until(() => idsIn(engine, table).length > 0)
+      worker.abort()
+      await running
+      assert.ok(world.store.deliveries.size > 0)
+    }
+
+    async function finish(world: World, worker: Worker): Promise<void> {
+      const running = worker.run()
+      await until(() => world.store.deliveries.size === 0 && world.store.figures.rowsRead >= 30)
+      worker.stop()
+      assert.deepEqual(await running, { end: 'stopped' })
+    }
+
+    const withMore = [...columns, { name: 'more', type: 'String' }]
+    const records = numbersTo(30).map((id) => JSON.stringify({ id, name: 'same', more: `more ${id}` }))
+
+    it('moves a batch again that the engine has lost, and knows only by its token', { skip: !hasTokens }, async () => {
+      const world = await stream('lost', records)
+      await insertUnheard(world, 'lost')
+      engine.run('ALTER TABLE lost DELETE WHERE 1')
+      await finish(world, world.newWorker())
+      assert.deepEqual(idsIn(engine, 'lost'), numbersTo(30))
+    })
+
+    it('does not move a batch again of which other rows are made now', async () => {
+      const world = await stream('remade', records)
+      await insertUnheard(world, 'remade')
+      await finish(world, world.newWorker(withMore))
+      assert.deepEqual(idsIn(engine, 'remade'), numbersTo(30))
     })
 
     it('keeps records that the engine refuses, and moves the others', async () => {

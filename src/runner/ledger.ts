@@ -1,19 +1,17 @@
 // The deliveries of a worker in the order in which they were made. Positions move in that order: what is done before its
 // predecessors waits for them, marked as done.
-import type { DeliveryRange, StoredPosition } from './delivery.ts'
+import type { DeliveryRange, NewDelivery, StoredPosition } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import type { FigureChanges, WorkerStore } from './worker.ts'
 
-export interface Entry {
+export interface Entry extends Omit<NewDelivery, 'id'> {
   /** Undefined when there is nothing to send, only a position that moves. */
   id: string | undefined
-  number: number
-  ranges: DeliveryRange[]
   isDone: boolean
 }
 
 export interface Ledger {
-  add(id: string | undefined, ranges: DeliveryRange[]): Entry
+  add(id: string | undefined, ranges: DeliveryRange[], shape?: string): Entry
   /** Records it, after all that were added before it: when one is recorded, none before it can be missing. */
   begin(entry: Entry): Promise<void>
   /** The engine has it. Resolves when that is durable here. */
@@ -51,13 +49,13 @@ export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
   }
 
   return {
-    add(id, ranges) {
-      const entry = { id, number: nextNumber++, ranges, isDone: false }
+    add(id, ranges, shape) {
+      const entry = { id, number: nextNumber++, ranges, shape, isDone: false }
       entries.push(entry)
       return entry
     },
-    begin({ id, number, ranges }) {
-      if (id !== undefined) lastBegin = lastBegin.then(() => store.begin({ id, number, ranges }))
+    begin({ id, number, ranges, shape }) {
+      if (id !== undefined) lastBegin = lastBegin.then(() => store.begin({ id, number, ranges, shape }))
       return lastBegin
     },
     finish(entry, changes) {

@@ -1,11 +1,12 @@
 // What others, or this worker before a failure, may have sent and not finished: it is built again from exactly the same ranges
 // and sent again with the same token, before anything new is read.
+import type { Insert } from '../engine/engine.ts'
 import { pause } from './back-off.ts'
 import { deliver } from './deliver.ts'
 import type { RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { positionsAfter } from './ledger.ts'
-import type { Rows } from './rows.ts'
+import { type Rows, shapeDigest } from './rows.ts'
 import type { Session } from './session.ts'
 import type { FigureChanges } from './worker.ts'
 
@@ -67,6 +68,11 @@ export async function recover(
   }
 }
 
+/** What was made of the same records by another configuration cannot be compared with what is made of them now. */
+export function identityOf({ shape }: Pick<StoredDelivery, 'shape'>, rows: Rows): Insert['identity'] {
+  return shape === shapeDigest(rows.shape) ? undefined : 'none'
+}
+
 async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild: Rebuild): Promise<void> {
   const { store, status } = session
   const { id, ranges, badRows, isDone } = delivery
@@ -74,7 +80,9 @@ async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild:
   if (!isDone) {
     status.doing('Sending again what was on its way before')
     figures = await rebuild(delivery, async (rows, known = badRows) =>
-      rows.count === 0 ? noFigures : deliver(session, { id, rows, badRows: known, isRepeat: true }),
+      rows.count === 0
+        ? noFigures
+        : deliver(session, { id, rows, badRows: known, isRepeat: true, identity: identityOf(delivery, rows) }),
     )
   }
   // It was given up because the worker is to stop, and stays recorded.

@@ -7,8 +7,8 @@ import { findRefused } from './bad-rows.ts'
 import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { notARow } from './queue/given-up.ts'
-import { replayPartition } from './recover.ts'
-import type { Rows } from './rows.ts'
+import { identityOf, replayPartition } from './recover.ts'
+import { type Rows, shapeDigest } from './rows.ts'
 import { encoderPartsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
@@ -132,7 +132,8 @@ async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise
   const rows = await trial.encode(page)
   const { undecodable } = rows
   const isTried = undecodable.length < page.length
-  const tryOut = (part: Rows) => sink.tryOut(insertOf(parts, 'penstock-check', part, false), signal)
+  const tryOut = (part: Rows) =>
+    sink.tryOut(insertOf(parts, { token: 'penstock-check', rows: part, isRepeat: false }), signal)
   const refused = [...undecodable]
   if (isTried) for await (const found of findRefused(rows, undecodable, tryOut)) refused.push(...found)
   await keepReasons(replay, sink, page, refused)
@@ -141,14 +142,15 @@ async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise
   if (good.length === 0) return 0
   const ranges = good.map(({ id }): DeliveryRange => ({ partition: replay.partition, from: id, next: id }))
   const token = tokenOf(parts.pipe.id, ranges)
-  await parts.store.begin({ id: token, number: 0, ranges })
+  const sent = withoutThese(rows, bad)
+  await parts.store.begin({ id: token, number: 0, ranges, shape: shapeDigest(sent.shape) })
   // To try them out may take long.
   if (!(await isStillSo(replay, trial, good))) {
     await forgetDelivery(replay, token)
     return 'changed'
   }
   try {
-    await insertAndMark(replay, sink, { token, ids: idsOf(good), rows: withoutThese(rows, bad), isRepeat: false })
+    await insertAndMark(replay, sink, { token, ids: idsOf(good), rows: sent, isRepeat: false })
     return good.length
   } catch (error) {
     if (!isRefusal(error)) throw error
@@ -193,11 +195,13 @@ interface Batch {
   ids: string[]
   rows: Rows
   isRepeat: boolean
+  identity?: Insert['identity']
 }
 
-async function insertAndMark(replay: Replay, sink: Sink, { token, ids, rows, isRepeat }: Batch): Promise<void> {
+async function insertAndMark(replay: Replay, sink: Sink, batch: Batch): Promise<void> {
   const { parts, badRows, signal } = replay
-  const { rows: stored, sentBytes } = await sink.insert(insertOf(parts, token, rows, isRepeat), signal)
+  const { token, ids } = batch
+  const { rows: stored, sentBytes } = await sink.insert(insertOf(parts, batch), signal)
   await badRows.markReplayed(parts.pipe.id, ids)
   const figures = addFigures(noFigures, {
     rowsWritten: stored ?? ids.length,
@@ -215,7 +219,8 @@ async function finishLeft(replay: Replay): Promise<void> {
   }
 }
 
-async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDelivery): Promise<void> {
+async function finishDelivery(replay: Replay, delivery: StoredDelivery): Promise<void> {
+  const { id: token, ranges } = delivery
   const { parts, badRows } = replay
   const ids = ranges.map(({ from }) => from)
   const left = await findKept(replay, ids)
@@ -232,7 +237,7 @@ async function finishDelivery(replay: Replay, { id: token, ranges }: StoredDeliv
   const rows = await trial.encode(again)
   if (rows.undecodable.length > 0) throw refusedMeanwhile()
   // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
-  const batch: Batch = { token, ids: idsOf(again), rows, isRepeat: true }
+  const batch: Batch = { token, ids: idsOf(again), rows, isRepeat: true, identity: identityOf(delivery, rows) }
   await insertAndMark(replay, trial.sink, batch).catch((error: unknown) => {
     throw isRefusal(error) ? refusedMeanwhile() : error
   })
@@ -259,7 +264,7 @@ async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Prom
   return [...wanted.values()].filter((row) => row !== undefined)
 }
 
-function insertOf({ pipe }: TableReplayParts, token: string, rows: Rows, isRepeat: boolean): Insert {
+function insertOf({ pipe }: TableReplayParts, { token, rows, isRepeat, identity }: Omit<Batch, 'ids'>): Insert {
   const settings = { ...defaultSettings, ...pipe.settings }
-  return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings }
+  return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings, ...(identity && { identity }) }
 }

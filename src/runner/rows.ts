@@ -1,11 +1,17 @@
 // Rows on their way from a source to the engine: the records of a delivery, or a piece of an object, as bytes that the engine
 // reads itself. Nothing is parsed in JavaScript that need not be.
+import { hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Insert } from '../engine/engine.ts'
 import type { RefusedRow } from './delivery.ts'
 
 /** What an insert says of its body. */
 export type RowShape = Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'fields' | 'columns'>
+
+/** The same for rows that are made of their records in the same way. */
+export function shapeDigest({ format, fields, columns }: RowShape): string {
+  return hash('sha256', JSON.stringify([format, fields, columns]), 'hex').slice(0, 32)
+}
 
 /** A row as it is kept when the engine refuses it. */
 export interface RowToKeep {

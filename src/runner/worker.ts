@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
-import type { DeliveryRange, RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
+import type { NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import type { TableStore } from './postgres/table-store.ts'
 
 /** What a worker did since it last told; added up in the database in the same transaction as the positions. */
@@ -41,7 +41,7 @@ export interface WorkerStore {
   /** Takes the partitions that nobody has in the name of this worker, for good. Says of each of them, in their order, whose it is. */
   claim(partitions: string[]): Promise<Claim[]>
   /** Before the first byte of it is sent. */
-  begin(delivery: { id: string; number: number; ranges: DeliveryRange[] }): Promise<void>
+  begin(delivery: NewDelivery): Promise<void>
   /** Before what is left of the delivery is sent. */
   refuse(deliveryId: string, badRows: RefusedRow[]): Promise<void>
   /** The engine has them. `behind` are deliveries that the positions include now; `done` are those that wait for an earlier one. */

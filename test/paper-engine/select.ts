@@ -60,10 +60,7 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
     let groups = isGrouped ? groupsOf(rows, groupBy ?? []) : rows.map((row) => [row])
     if (having) groups = groups.filter((group) => isTrue(having.evaluate(group[0] ?? {}, group)))
     groups = sorted(groups, orderBy)
-    if (by)
-      groups = groupsOf(rowsOnce(groups, isDistinct ? items : []), by).flatMap((some) =>
-        some.slice(0, limit).map((row) => [row]),
-      )
+    if (by) groups = firstOf(groups, limit, by)
     const shownItems = isAll
       ? Object.keys(rows[0] ?? {}).map((name): Item => ({ name, expression: columnOf(name) }))
       : items
@@ -156,18 +153,25 @@ interface Limit {
 function parseLimit(tokens: Tokens, list: () => Expression[]): Limit {
   if (!tokens.takeIf('LIMIT')) return { offset: 0, limit: Number.POSITIVE_INFINITY }
   const first = Number(tokens.take().value)
-  if (tokens.takeIf('BY')) return { offset: 0, limit: first, by: list() }
+  if (tokens.takeIf('BY')) {
+    const by = list()
+    // That of all is larger than what a test has.
+    if (tokens.takeIf('LIMIT')) tokens.take()
+    return { offset: 0, limit: first, by }
+  }
   if (tokens.takeIf(',')) return { offset: first, limit: Number(tokens.take().value) }
   return { offset: tokens.takeIf('OFFSET') ? Number(tokens.take().value) : 0, limit: first }
 }
 
-/** Those that give other values than all before them; `items` is empty where that does not matter. */
-function rowsOnce(groups: Row[][], items: Item[]): Row[] {
-  const rows = groups.map((group) => group[0] ?? {})
-  if (items.length === 0) return rows
-  return [
-    ...Map.groupBy(rows, (row) => textOf(items.map(({ expression }) => expression.evaluate(row, [row])))).values(),
-  ].map(([first]) => first!)
+/** So many at most for each of what `by` gives. */
+function firstOf(groups: Row[][], limit: number, by: Expression[]): Row[][] {
+  const counts = new Map<string, number>()
+  return groups.filter((group) => {
+    const key = textOf(by.map(({ evaluate }) => evaluate(group[0] ?? {}, group)))
+    const count = (counts.get(key) ?? 0) + 1
+    counts.set(key, count)
+    return count <= limit
+  })
 }
 
 function groupsOf(rows: Row[], by: Expression[]): Row[][] {

@@ -46,6 +46,8 @@ export interface PaperStorage {
   databases: Set<string>
   version: string
   hasTokens: boolean
+  /** Nothing comes of them, other than that they are listed. */
+  policies: { database: string; table: string }[]
 }
 
 export function loadTable(storage: PaperStorage, database: string, name: string): PaperTable {
@@ -272,6 +274,8 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
           rows: table.rows.filter((row) => partitionOf(table, row) === partition).length,
         }))
       })
+    case 'row_policies':
+      return storage.policies
     case 'one':
       return [{ dummy: 0 }]
     case 'processes':

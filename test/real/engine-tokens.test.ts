@@ -9,7 +9,7 @@ import { EngineError, type EngineTable } from '../../src/engine/engine.ts'
 import { debianProgram } from './servers/installed.ts'
 import { insertOf, linesOf, never, SinkWorld } from './sink-world.ts'
 
-describe('a batch whose token is written and whose rows are not', () => {
+describe('a batch whose token is written and whose rows are not', { timeout: 180_000 }, () => {
   const world = new SinkWorld(false)
   before(() => world.start())
   after(() => world.stop())
@@ -22,19 +22,39 @@ describe('a batch whose token is written and whose rows are not', () => {
     const parts = [4, 5, 6].flatMap((block) => ['-P', `${folder}tmp_insert_${month}_${block}_${block}_0/`])
     const command = ['-f', '-qq', '-o', '/dev/null', ...parts, '-e', 'trace=rename', '-e', `inject=rename:${effect}`]
     const { pid } = world.engine
-    const strace = spawn(debianProgram('strace', '/usr/bin/strace'), [...command, '-p', String(pid)], {
-      stdio: 'ignore',
-    })
-    const isWatched = (thread: string): boolean =>
-      /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))
-    while (!readdirSync(`/proc/${pid}/task`).every(isWatched)) await wait(20)
-    return strace
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const strace = spawn(debianProgram('strace', '/usr/bin/strace'), [...command, '-p', String(pid)], {
+        stdio: 'ignore',
+      })
+      if (await untilWatched(pid)) return strace
+      await end(strace)
+    }
+    throw new Error('strace does not watch all threads of the engine')
+  }
+
+  /** One that is begun by another while strace takes hold of them is not watched. */
+  async function untilWatched(pid: number): Promise<boolean> {
+    const isWatched = (thread: string): boolean => {
+      try {
+        return /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))
+      } catch {
+        // It has ended meanwhile.
+        return true
+      }
+    }
+    const deadlineMs = Date.now() + 5_000
+    while (Date.now() < deadlineMs) {
+      if (readdirSync(`/proc/${pid}/task`).every(isWatched)) return true
+      await wait(20)
+    }
+    return false
   }
 
   async function end(strace: ChildProcess): Promise<void> {
     if (strace.exitCode !== null || strace.signalCode !== null) return
     const ended = once(strace, 'exit')
-    strace.kill('SIGINT')
+    // Asked to end, it may wait for ever for a process that has just died.
+    strace.kill('SIGKILL')
     await ended
   }
 
@@ -77,7 +97,7 @@ describe('a batch whose token is written and whose rows are not', () => {
 
   it('is told by its rows, whatever their types are', async () => {
     const values = {
-      id: '1',
+      id: null,
       text: null,
       short: 'a',
       list: [1, null],
@@ -109,7 +129,8 @@ describe('a batch whose token is written and whose rows are not', () => {
       code: 'FixedString(4)',
     }
     const fields = Object.entries(types).map(([name, type]) => ({ name, type }))
-    const rows = [1, 2, 3].map((id) => `${JSON.stringify({ ...values, id: id === 3 ? null : String(id) })}\n`)
+    // NULL in every key.
+    const rows = ['a', 'b', 'c'].map((code) => `${JSON.stringify({ ...values, code })}\n`)
     const shape = { fields, columns: fields.map(({ name }) => ({ column: name, field: name })) }
     for (const key of ['tuple()', 'id', '(kind, id)', '(toDate(at), id, short)']) {
       const { definition: _definition, ...table } = world.newTable({ columns: fields })
@@ -130,5 +151,62 @@ describe('a batch whose token is written and whose rows are not', () => {
         assert.equal(await world.count(table), 3, key)
       })
     }
+  })
+
+  it('is told by what an engine leaves of the rows of a key', async () => {
+    const columns = ['id', 'version'].map((name) => ({ name, type: 'UInt64' }))
+    const engine = { type: 'ReplacingMergeTree' as const, versionColumnId: 'version' }
+    const shape = { fields: columns, columns: columns.map(({ name }) => ({ column: name, field: name })) }
+    for (const partitionBy of [undefined, 'modulo(id, 3)']) {
+      const definition = { engine, sortingKey: ['id'], ...(partitionBy ? { partitionBy } : {}) }
+      const table = world.newTable({ columns, definition })
+      const rows = Array.from({ length: 3_000 }, (_, version) => `{"id":${version % 10},"version":${version}}\n`)
+      await world.withSink(table, async (sink) => {
+        const insert = insertOf('a', Buffer.from(rows.join('')), shape)
+        await sink.insert(insert, never)
+        await sink.insert({ ...insert, isRepeat: true }, never)
+        assert.equal(await world.count(table), 10)
+        await world.engine.query(`ALTER TABLE pipes.${table.table} DELETE WHERE 1`, undefined, { mutations_sync: '1' })
+        for (let times = 0; times < 2; times++) await sink.insert({ ...insert, isRepeat: true }, never)
+        assert.equal(await world.count(table), 10)
+      })
+    }
+  })
+
+  it('is told where the engine fills columns by itself, each time with something else', async () => {
+    const { definition: _definition, ...table } = world.newTable()
+    await world.engine.query(
+      `CREATE TABLE pipes.${table.table} (id UInt64, day Date, note String DEFAULT toString(generateUUIDv4()), ` +
+        'at DateTime64(9) DEFAULT now64(9)) ENGINE = MergeTree PARTITION BY toYYYYMM(day) ORDER BY (id, note, at) ' +
+        'SETTINGS non_replicated_deduplication_window = 100',
+    )
+    const body = Buffer.from('{"id":1,"day":"2026-01-01","note":null}\n{"id":2,"day":"2026-02-01"}\n')
+    await world.withSink(table, async (sink) => {
+      await sink.insert(insertOf('a', body), never)
+      await sink.insert(insertOf('a', body, { isRepeat: true }), never)
+      assert.equal(await world.count(table), 2)
+      const lose = `ALTER TABLE pipes.${table.table} DELETE WHERE id = 2`
+      await world.engine.query(lose, undefined, { mutations_sync: '1' })
+      for (let times = 0; times < 2; times++) await sink.insert(insertOf('a', body, { isRepeat: true }), never)
+      assert.equal(await world.count(table), 2)
+    })
+  })
+
+  it('is made good once by two who do so at the same time', async () => {
+    const table = world.newTable()
+    const lose = (): Promise<string> =>
+      world.engine.query(`ALTER TABLE pipes.${table.table} DELETE WHERE 1`, undefined, { mutations_sync: '1' })
+    await world.withSink(table, async (sink) => {
+      for (let times = 0; times < 2; times++) {
+        const tokens = [insertOf(`b${times}`, linesOf(60)), insertOf(`b${times}`, linesOf(60), { isRepeat: true })]
+        await Promise.all(tokens.map((one) => sink.insert(one, never)))
+        assert.equal(await world.count(table), 60)
+        await lose()
+        const again = insertOf(`b${times}`, linesOf(60), { isRepeat: true })
+        await Promise.all([1, 2, 3].map(() => sink.insert(again, never)))
+        assert.equal(await world.count(table), 60)
+        await lose()
+      }
+    })
   })
 })

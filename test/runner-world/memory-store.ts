@@ -38,9 +38,9 @@ export class MemoryStore {
         check()
         return partitions.map((partition) => this.#claim(partition, slot, slots))
       },
-      begin: async ({ id, number, ranges }) => {
+      begin: async ({ id, number, ranges, shape }) => {
         check()
-        this.deliveries.set(id, structuredClone({ id, slot, slots, number, ranges, isDone: false }))
+        this.deliveries.set(id, structuredClone({ id, slot, slots, number, ranges, shape, isDone: false }))
       },
       refuse: async (deliveryId, badRows) => {
         check()

@@ -10,7 +10,7 @@ import { tableName } from '../../sources/postgres/postgres-words.ts'
 import type { RefusedRow } from '../delivery.ts'
 import { countOf } from '../status.ts'
 import { countLines, lineRows, rewriteCopy, shapeOf } from './line-rows.ts'
-import { rangeToken, versionColumn } from './names.ts'
+import { rangeToken } from './names.ts'
 import { type Replication, send } from './replication.ts'
 import type { StoredTable, TableRange } from './table-store.ts'
 import type { Target } from './target.ts'
@@ -28,6 +28,9 @@ export interface LoadOptions {
   /** A table has all its rows. */
   loaded(target: Target): Promise<void>
 }
+
+/** More ranges of a table than were ever loaded at the same time. */
+const mostBegun = 64
 
 /** What works on loads at the same time. What fails first ends the others. */
 interface Loading extends Replication {
@@ -115,6 +118,8 @@ async function loadTable(
   const isResumed = target.stored.rangeCount !== null
   if (!isResumed) await planTable(replication, { target, described }, snapshot, serverVersion)
   const ranges = await tables.listRanges(target.stored.targetTable)
+  // They are begun in their order.
+  const begun = new Set(ranges.slice(0, mostBegun))
   let isLoading = false
   const loadRanges = async (): Promise<void> => {
     const link = await snapshot.open(described).catch((error: unknown) => {
@@ -125,7 +130,12 @@ async function loadTable(
     isLoading = true
     try {
       for (let range = ranges.shift(); range && !stopping.aborted; range = ranges.shift()) {
-        await loadRange(replication, target, link, { range, lsn: snapshot.lsn, isRepeat: isResumed })
+        await loadRange(replication, target, link, {
+          range,
+          lsn: snapshot.lsn,
+          isRepeat: isResumed,
+          mayBeBegun: begun.has(range),
+        })
       }
     } catch (error) {
       throw access.judge(error)
@@ -172,7 +182,7 @@ async function loadRange(
   replication: Replication,
   target: Target,
   link: PostgresLink,
-  { range, lsn, isRepeat }: { range: TableRange; lsn: bigint; isRepeat: boolean },
+  { range, lsn, isRepeat, mayBeBegun }: { range: TableRange; lsn: bigint; isRepeat: boolean; mayBeBegun: boolean },
 ): Promise<void> {
   const { tables, status, turn, well } = replication
   const { columns, stored, mapping } = target
@@ -197,9 +207,11 @@ async function loadRange(
     loadId: stored.loadId,
     position: (index) => `row ${index + 1} of range ${range.number}`,
   })
-  // Whoever has sent it before has read it at another moment.
+  // Whoever has sent it before has read it at another moment: where versions do not make one row of two, nobody can tell.
+  const mayBeCompared = mayBeBegun && mapping.tableEngine === 'ReplacingMergeTree'
+  const identity = mayBeCompared ? undefined : 'none'
   const token = rangeToken(stored.loadId, range.number)
-  const figures = await send(replication, target, { token, rows, isRepeat, varying: [versionColumn] })
+  const figures = await send(replication, target, { token, rows, isRepeat, identity })
   // It was given up because the worker is to stop.
   if (!figures) return
   await tables.finishRange(stored.targetTable, { number: range.number, rows: rows.count, figures })

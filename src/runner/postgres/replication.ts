@@ -40,10 +40,10 @@ export function makeGate(): Gate {
 export async function send(
   replication: Replication,
   target: Target,
-  { token, rows, isRepeat, varying }: Pick<Pending, 'rows' | 'isRepeat' | 'varying'> & { token: string },
+  { token, rows, isRepeat, identity }: Pick<Pending, 'rows' | 'isRepeat' | 'identity'> & { token: string },
 ): Promise<FigureChanges | undefined> {
   if (rows.count === 0) return noFigures
-  const pending: Pending = { id: token, rows, isRepeat, varying }
+  const pending: Pending = { id: token, rows, isRepeat, identity }
   // Which rows were refused need not be known again: a batch that the engine has by its token is not looked at.
   const store = { ...replication.store, refuse: async () => undefined }
   return deliver({ ...replication, store, sink: target.sink }, pending)

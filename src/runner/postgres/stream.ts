@@ -127,8 +127,9 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
       position: (index) => `change ${index + 1} of ${id}`,
     })
     const digest = hash('sha256', JSON.stringify([id, target.stored.loadId, chunk, number]), 'hex')
+    const token = `penstock-${digest.slice(0, 40)}`
     // What the log does not have was read from the source, which may have gone on since it was sent before.
-    return send(replication, target, { token: `penstock-${digest.slice(0, 40)}`, rows, isRepeat, varying: [] })
+    return send(replication, target, { token, rows, isRepeat, identity: [...keyColumns, versionColumn] })
   }
 
   /** At the end of a transaction: everything that was gathered is one batch, or the end of one. */

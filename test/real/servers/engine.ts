@@ -90,7 +90,7 @@ export async function startEngine(program: EngineProgram): Promise<EngineServer>
   let pid = await findPid(folder)
   const kill = async (): Promise<void> => {
     if (pid === undefined) return
-    if ((await findPid(folder)) === pid) process.kill(pid, 'SIGKILL')
+    if ((await findPid(folder)) === pid) killIfThere(pid)
     while ((await findPid(folder)) === pid) await sleep(5)
     pid = undefined
   }
@@ -124,6 +124,15 @@ export async function startEngine(program: EngineProgram): Promise<EngineServer>
     kill,
     restart,
     stop,
+  }
+}
+
+/** It may have died by itself a moment before. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 
