@@ -1,6 +1,6 @@
 // node bin/node24.js test/mutants.test-run.ts [names...]: runs the tests of every mutant, or of those named, and requires
 // each test file to fail by an assertion. First the same files must pass without a mutant.
-// With --part: those of the promises, and a fifth of the others, another fifth with every commit. For a run in which all tests
+// With --part: those of the promises, and an eighth of the others, another eighth with every commit. For a run in which all tests
 // have just passed.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
@@ -24,11 +24,11 @@ const promised = [
   'checkpoint-after',
   'plain-insert-body',
 ]
-const parts = 5
+const parts = 8
 
 /** What needs more than npm breaks its promise in the tests there, by controls of their own. */
 function partOfAll(): Mutant[] {
-  // A tree without its history has one fifth for ever.
+  // A tree without its history has one eighth for ever.
   const { stdout: commit } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' })
   const numberOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 8), 16) % parts
   return mutants.filter(

@@ -15,6 +15,8 @@ interface Fault {
   calls: string
   files: string[]
   isSync?: boolean
+  /** Of the calls that are to fail, where the same call has several files. */
+  share?: number
 }
 
 const database = 'penstock.db'
@@ -23,12 +25,12 @@ const index = `${database}-shm`
 const folderItself = '.'
 
 const faults: Fault[] = [
-  { name: 'sync of the log', calls: 'fsync,fdatasync', files: [log], isSync: true },
-  { name: 'sync of the file', calls: 'fsync,fdatasync', files: [database], isSync: true },
-  { name: 'sync of the folder', calls: 'fsync,fdatasync', files: [folderItself], isSync: true },
-  { name: 'write to the log', calls: 'pwrite64', files: [log] },
-  { name: 'write to the file', calls: 'pwrite64', files: [database] },
-  { name: 'room for the index', calls: 'pwrite64,ftruncate', files: [index] },
+  { name: 'sync of the log', calls: 'fsync,fdatasync', files: [log], isSync: true, share: 0.5 },
+  { name: 'sync of the file', calls: 'fsync,fdatasync', files: [database], isSync: true, share: 0.5 },
+  { name: 'sync of the folder', calls: 'fsync,fdatasync', files: [folderItself], isSync: true, share: 0.5 },
+  { name: 'write to the log', calls: 'pwrite64', files: [log], share: 0.5 },
+  { name: 'write to the file', calls: 'pwrite64', files: [database], share: 0.5 },
+  { name: 'room for the index', calls: 'pwrite64,ftruncate', files: [index], share: 0.5 },
   { name: 'open', calls: 'openat', files: [folderItself, database, log, index, `${database}.lock`] },
 ]
 
@@ -57,7 +59,8 @@ export const diskFailures: SystemDrill = {
     const takeFaults = async (lane: number): Promise<void> => {
       const fault = left.shift()
       if (fault === undefined) return
-      for (let number = 1; number <= size && figures.broken < enoughToLookAt; number++) {
+      const most = size * (fault.share ?? 1)
+      for (let number = 1; number <= most && figures.broken < enoughToLookAt; number++) {
         const outcome = await failOnce(prepared, fault, number, join(folder, String(lane)))
         if (!outcome.isReached) break
         figures.runs++

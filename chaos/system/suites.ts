@@ -37,7 +37,7 @@ export const modelDrill = suiteDrill({
   id: 'R9',
   promise: 'the API behaves as its models do, on both databases',
   file: 'test/heavy/model.test.ts',
-  ci: 400,
+  ci: 300,
   full: 20_000,
   unit: 'sequences',
 })

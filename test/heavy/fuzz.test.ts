@@ -10,7 +10,7 @@ import { basic, openTestApp, type TestApp } from '../harness.ts'
 import { freshAddress, makeIds, pathOf } from '../world.ts'
 
 const size = drillSize(100_000)
-const requests: Record<Dialect, number> = { sqlite: 0.7 * size, postgres: 0.3 * size }
+const requests: Record<Dialect, number> = { sqlite: 0.85 * size, postgres: 0.15 * size }
 const damagedRequests = 0.2 * size
 const connectionsAtOnce = 16
 const seed = drillSeed()

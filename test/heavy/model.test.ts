@@ -5,7 +5,7 @@ import { openTestApp, type TestApp } from '../harness.ts'
 import { runLifecycleModel } from '../lifecycle-model.ts'
 import { runPipeModel } from '../model.ts'
 
-const runs = drillSize(400) / 4
+const runs = drillSize(300) / 4
 const seed = drillSeed()
 /** Far above what they take. */
 const timeout = 1_000 * runs + 300_000
