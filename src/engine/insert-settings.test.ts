@@ -27,6 +27,17 @@ describe('settings of an insert', () => {
     assert.deepEqual({ ...sent, ...ofEngine }, sent)
   })
 
+  it('have a token heeded, whatever the profile of the user says, also in INSERT SELECT', () => {
+    const heeded = {
+      insert_deduplicate: 1,
+      deduplicate_insert: 'enable',
+      deduplicate_insert_select: 'enable_even_for_bad_queries',
+    }
+    for (const sent of [bodySettings(today, { format: 'JSONEachRow', settings }), moveSettings(today, settings)]) {
+      assert.deepEqual({ ...sent, ...heeded }, sent)
+    }
+  })
+
   it('leave the number of threads to the engine at 0', () => {
     const sent = bodySettings(today, {
       format: 'JSONEachRow',

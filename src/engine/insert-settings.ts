@@ -104,6 +104,6 @@ function pipeSettings(settings: PipeEngineSettings): EngineSettings {
 }
 
 /** An engine refuses a request with a setting that it does not know. */
-function known(hasSetting: (name: string) => boolean, settings: EngineSettings): EngineSettings {
+export function known(hasSetting: (name: string) => boolean, settings: EngineSettings): EngineSettings {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => hasSetting(name)))
 }

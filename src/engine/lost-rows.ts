@@ -1,10 +1,12 @@
-// Which rows of a batch an engine has: by what they are known again, and where none of them is. What must stay true: a batch that is
+// Which rows of a batch an engine has: by what they are known again, and which partitions lack theirs. What must stay true: a batch that is
 // there is never taken for one that is not, whatever the table makes of its rows; when in doubt, nobody can tell.
+import type { EngineSettings } from './client.ts'
 import { type EngineColumn, EngineError, type Insert } from './engine.ts'
+import { known } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, parseRows, queryTables, type TablePlace } from './side-tables.ts'
-import { forgotten, type SinkParts } from './staged-insert.ts'
+import { forgotten, partitionText, type SinkParts } from './staged-insert.ts'
 
 /** Of each partition. A block goes into a partition as a whole or not at all, so a few rows tell of all. */
 const sampledRows = 20
@@ -108,17 +110,13 @@ async function hasPolicies({ client, table }: SinkParts, signal: AbortSignal): P
   return Number(found?.policies ?? 0) > 0
 }
 
-export function partitionText(partitionKey: string): string {
-  return partitionKey === '' ? "''" : `toString(tuple(${partitionKey}))`
-}
-
 /** As no column of a user is called. */
 interface Sample {
   _penstock_place: string
   _penstock_row: string
 }
 
-/** The partitions that have none of the rows. */
+/** The partitions that lack their rows. */
 export async function findMissing(
   parts: SinkParts,
   { row, rowOfStaged, groupBy, key }: RowTraits,
@@ -155,8 +153,8 @@ function isThere(samples: Sample[], found: ReadonlySet<string>): boolean {
 }
 
 /** An answer is whole and of now, or an error; whatever the profile of the user says. */
-function lookSettings({ capabilities: { hasSetting } }: SinkParts): Record<string, string | number> {
-  const settings = {
+function lookSettings({ capabilities: { hasSetting } }: SinkParts): EngineSettings {
+  return known(hasSetting, {
     final: 0,
     transform_null_in: 1,
     use_query_cache: 0,
@@ -169,6 +167,5 @@ function lookSettings({ capabilities: { hasSetting } }: SinkParts): Record<strin
         'throw',
       ]),
     ),
-  }
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => hasSetting(name)))
+  })
 }

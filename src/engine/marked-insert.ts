@@ -5,7 +5,15 @@ import { fence, mayInsert, mustBeOurs } from './fence.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName } from './side-tables.ts'
-import { move, moveStaged, type SinkParts, type StagedRows, withStaged, withStagingTable } from './staged-insert.ts'
+import {
+  move,
+  moveStaged,
+  partitionText,
+  type SinkParts,
+  type StagedRows,
+  withStaged,
+  withStagingTable,
+} from './staged-insert.ts'
 import { markerColumn, markerOf } from './table-delivery.ts'
 import { commentOf } from './under-way.ts'
 import { insertByView } from './view-insert.ts'
@@ -52,8 +60,7 @@ async function moveMissing(parts: SinkParts, insert: Insert, staged: StagedRows,
   const create = (name: string): string => `CREATE TABLE ${name} AS ${fullName(table)} ENGINE = Memory`
   await withStagingTable(parts, { token: insert.token, purpose: 'typed', create }, signal, async (typed) => {
     await moveStaged(parts, insert, { staged, target: typed }, signal)
-    // As a text: keys of several columns, and NULL in them, are compared like any other.
-    const partition = `toString(tuple(${partitionKey}))`
+    const partition = partitionText(partitionKey)
     const where = [`${partition} NOT IN (SELECT DISTINCT ${partition} FROM ${there})`]
     const selected = listOf(insert.columns.map(({ column }) => column))
     await moveMarked(parts, insert, { from: typed, selected, where }, signal)

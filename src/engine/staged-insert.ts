@@ -36,6 +36,11 @@ export interface SinkParts {
   drop(...places: TablePlace[]): void
 }
 
+/** Of a row, which partition it goes into. As a text: keys of several columns, and NULL in them, are compared like any other. */
+export function partitionText(partitionKey: string): string {
+  return partitionKey === '' ? "''" : `toString(tuple(${partitionKey}))`
+}
+
 /** Where the rows of a statement come from. */
 export interface StagedRows {
   from: TablePlace

@@ -1,17 +1,17 @@
 // Exactly once on engines that know inserts again by tokens. A MergeTree that is not replicated writes a token down before the rows
 // that it stands for: an engine that dies in between, or cannot write on, takes the batch for one that it has. So a few rows of a
-// repeated batch are looked for afterwards, and a partition that has none of its own gets them by another token. What must stay true:
+// repeated batch are looked for afterwards, and a partition that lacks its own gets them by another token. What must stay true:
 // the first token is sent first, whatever is known, since from then on what is still on its way by it inserts nothing; and a batch
 // that is there is never taken for one that is not: when in doubt, the token is believed.
 import { randomBytes } from 'node:crypto'
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { moveSettings } from './insert-settings.ts'
 import { insertText, listOf } from './insert-text.ts'
-import { findMissing, loadTraits, partitionText, type RowTraits } from './lost-rows.ts'
+import { findMissing, loadTraits, type RowTraits } from './lost-rows.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, stagingTable, type TablePlace } from './side-tables.ts'
-import type { SinkParts } from './staged-insert.ts'
+import { partitionText, type SinkParts } from './staged-insert.ts'
 import { definitionSettings } from './table-statements.ts'
 
 /** A second token may be written down without its rows, too. */

@@ -142,6 +142,7 @@ const settingsOfAll = [
 const settingsOfNew = [
   'insert_deduplication_token',
   'deduplicate_insert',
+  'deduplicate_insert_select',
   'final',
   'transform_null_in',
   'async_insert',
