@@ -3,6 +3,9 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type App, openApp } from '../../src/app.ts'
+import { allowedToTry, readConfig } from '../../src/config.ts'
+import { Log } from '../../src/lib/log.ts'
 import { straceCommand } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
 import { NotStarted, readSample, type Server, startServer } from './drill-process.ts'
@@ -194,21 +197,31 @@ async function work(books: Books, server: Server, outcome: Outcome): Promise<voi
   }
 }
 
-/** Everything is well again without the failure. */
+/**
+ * Everything is well again without the failure. Opened by this process, as Penstock opens it when it starts: a process of its own
+ * for that would be half the time of the drill.
+ */
 async function lookAfterwards(data: string, books: Books): Promise<string[]> {
-  let server: Server | undefined
+  const sentences: string[] = []
+  const config = { ...readConfig({ PENSTOCK_DATA: data, PENSTOCK_PORT: '0' }, { logLevel: 'error' }), ...allowedToTry }
+  let app: App | undefined
   try {
-    server = await startServer({ folder: data })
+    app = await openApp(config, {
+      log: new Log('error'),
+      mayCreateKeys: false,
+      onFatal: (reason) => sentences.push(`what was left behind ends the next Penstock: ${reason}`),
+    })
+    await app.listen()
     const findings = await inStore(data, (store) => compare(store, books))
-    return Object.entries(findings).flatMap(([kind, found]: [string, string[]]) =>
-      found.map((one) => `${kind}: ${one}`),
-    )
+    for (const [kind, found] of Object.entries(findings) as [string, string[]][]) {
+      sentences.push(...found.map((one) => `${kind}: ${one}`))
+    }
   } catch (error) {
-    if (error instanceof NotStarted) return [error.message.slice(0, 600)]
-    throw error
+    sentences.push(`the next Penstock does not start: ${error}`)
   } finally {
-    await server?.kill()
+    await app?.close()
   }
+  return sentences
 }
 
 /** Another thread may be syncing the same file at that moment; the one that was told of the failure must not. */

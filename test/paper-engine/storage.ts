@@ -37,8 +37,12 @@ export interface PaperView {
   select(rows: Row[]): Row[]
 }
 
-export const viewsOf = ({ tables }: PaperStorage, { database, name }: PaperTable): PaperView[] =>
-  [...tables.values()].flatMap(({ view }) => (view?.source === `${database}.${name}` ? [view] : []))
+const allViews = ({ tables }: PaperStorage): PaperView[] => [...tables.values()].flatMap(({ view }) => view ?? [])
+
+const viewsAmong = (views: PaperView[], { database, name }: PaperTable): PaperView[] =>
+  views.filter(({ source }) => source === `${database}.${name}`)
+
+export const viewsOf = (storage: PaperStorage, table: PaperTable): PaperView[] => viewsAmong(allViews(storage), table)
 
 export interface PaperStorage {
   /** By `database.table`. */
@@ -235,13 +239,14 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
       return ['toYYYYMM', 'base64Encode', 'hex'].map((each) => ({ name: each, is_aggregate: 0 }))
     case 'databases':
       return [...storage.databases].map((each) => ({ name: each, engine: 'Atomic' }))
-    case 'tables':
+    case 'tables': {
+      const views = allViews(storage)
       return tables.map((table) => ({
         database: table.database,
         name: table.name,
         engine: table.engine,
         engine_full: table.engineFull,
-        dependencies_table: viewsOf(storage, table).map(({ target }) => target),
+        dependencies_table: viewsAmong(views, table).map(({ target }) => target),
         partition_key: table.partitionBy?.text ?? '',
         sorting_key: sortingKeyOf(table),
         primary_key: table.primaryKey,
@@ -250,6 +255,7 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
         metadata_modification_time: new Date().toISOString().slice(0, 19).replace('T', ' '),
         total_rows: table.rows.length,
       }))
+    }
     case 'columns':
       return tables.flatMap((table) =>
         table.columns.map(({ name: column, type, defaultExpression }, index) => ({
