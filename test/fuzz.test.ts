@@ -1,4 +1,4 @@
-// S2, small; test/heavy/fuzz.test.ts sends a hundred thousand.
+// S2, small; those of test/heavy/fuzz-*.test.ts send a hundred thousand.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { operations } from '../src/operations.ts'

@@ -9,16 +9,16 @@ const root = join(import.meta.dirname, '..', '..')
 
 const longestMs = 4 * 3_600_000
 
-type Suite = Omit<SystemDrill, 'run'> & { file: string }
+type Suite = Omit<SystemDrill, 'run'> & { files: string }
 
-function suiteDrill({ file, ...drill }: Suite): SystemDrill {
+function suiteDrill({ files, ...drill }: Suite): SystemDrill {
   return {
     ...drill,
     async run({ seed, size, folder }) {
       const printed = join(folder, 'printed.txt')
       const environment = { ...process.env, PENSTOCK_DRILL_SIZE: String(size), PENSTOCK_DRILL_SEED: String(seed) }
       const flags = ['--', `--test-name-pattern=${drill.id} `, `--test-timeout=${longestMs}`]
-      const child = spawn(process.execPath, [join(root, 'test/run.ts'), file, ...flags], {
+      const child = spawn(process.execPath, [join(root, 'test/run.ts'), files, ...flags], {
         cwd: root,
         env: environment,
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -36,7 +36,7 @@ function suiteDrill({ file, ...drill }: Suite): SystemDrill {
 export const modelDrill = suiteDrill({
   id: 'R9',
   promise: 'the API behaves as its models do, on both databases',
-  file: 'test/heavy/model.test.ts',
+  files: 'test/heavy/model.test.ts',
   ci: 300,
   full: 20_000,
   unit: 'sequences',
@@ -45,7 +45,7 @@ export const modelDrill = suiteDrill({
 export const lastAdminDrill = suiteDrill({
   id: 'R11',
   promise: 'an organization never has no admin, whoever demotes and removes whom at once',
-  file: 'test/last-admin.test.ts',
+  files: 'test/last-admin.test.ts',
   ci: 300,
   full: 20_000,
   unit: 'races',
@@ -54,7 +54,7 @@ export const lastAdminDrill = suiteDrill({
 export const fuzzDrill = suiteDrill({
   id: 'S2',
   promise: 'made-up and damaged requests are answered as they must be, and none with a 5xx',
-  file: 'test/heavy/fuzz.test.ts',
+  files: 'test/heavy/fuzz-*.test.ts',
   ci: 100_000,
   full: 1_000_000,
   unit: 'requests',

@@ -1,0 +1,3 @@
+import { testMadeUpRequests } from './made-up-requests.ts'
+
+testMadeUpRequests('postgres')
