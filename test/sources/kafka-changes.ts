@@ -7,7 +7,7 @@ import { makeAccess } from '../../src/sources/kafka/kafka-connection.ts'
 import { openKafkaReader } from '../../src/sources/kafka/kafka-reader.ts'
 import type { Batch } from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, probe, readAll } from './conformance.ts'
-import { waitForLeaders } from './kafka-leaders.ts'
+import { waitForLeaders, waitForMarks } from './kafka-leaders.ts'
 import type { KafkaServer } from './kafka-server.ts'
 import {
   configOf,
@@ -135,6 +135,7 @@ export function messages(topic: string, ids: number[]): MessageToProduce[] {
   return ids.map((id) => ({ topic, partition: 0, value: Buffer.from(JSON.stringify({ id })) }))
 }
 
+/** All to one topic. Resolves when the mark of its end is in the log: the broker answers before, and what comes next could be in front of it. */
 export async function inTransaction(
   server: KafkaServer,
   sent: MessageToProduce[],
@@ -153,6 +154,7 @@ export async function inTransaction(
   } finally {
     await producer.close()
   }
+  await withAdmin(server, (admin) => waitForMarks(admin, sent[0]!.topic))
 }
 
 async function produce(server: KafkaServer, sent: MessageToProduce[]): Promise<void> {
