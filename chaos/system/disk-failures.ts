@@ -31,9 +31,9 @@ const faults: Fault[] = [
   { name: 'sync of the log', calls: 'fsync,fdatasync', files: [log], isSync: true, share: 0.5 },
   { name: 'sync of the file', calls: 'fsync,fdatasync', files: [database], isSync: true, share: 0.5 },
   { name: 'sync of the folder', calls: 'fsync,fdatasync', files: [folderItself], isSync: true, share: 0.5 },
-  { name: 'write to the log', calls: 'pwrite64', files: [log], share: 0.5 },
-  { name: 'write to the file', calls: 'pwrite64', files: [database], share: 0.5 },
-  { name: 'room for the index', calls: 'pwrite64,ftruncate', files: [index], share: 0.5 },
+  { name: 'write to the log', calls: 'pwrite64', files: [log], share: 1 / 3 },
+  { name: 'write to the file', calls: 'pwrite64', files: [database], share: 1 / 3 },
+  { name: 'room for the index', calls: 'pwrite64,ftruncate', files: [index], share: 1 / 3 },
   { name: 'open', calls: 'openat', files: [folderItself, database, log, index, `${database}.lock`] },
 ]
 
