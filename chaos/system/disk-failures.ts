@@ -3,7 +3,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type App, openApp } from '../../src/app.ts'
+import { openApp } from '../../src/app.ts'
 import { allowedToTry, readConfig } from '../../src/config.ts'
 import { Log } from '../../src/lib/log.ts'
 import { straceCommand } from './disk-tools.ts'
@@ -204,22 +204,22 @@ async function work(books: Books, server: Server, outcome: Outcome): Promise<voi
 async function lookAfterwards(data: string, books: Books): Promise<string[]> {
   const sentences: string[] = []
   const config = { ...readConfig({ PENSTOCK_DATA: data, PENSTOCK_PORT: '0' }, { logLevel: 'error' }), ...allowedToTry }
-  let app: App | undefined
+  const app = await openApp(config, {
+    log: new Log('error'),
+    mayCreateKeys: false,
+    onFatal: (reason) => sentences.push(`what was left behind ends the next Penstock: ${reason}`),
+  }).catch((error: unknown) => {
+    sentences.push(`the next Penstock does not start: ${error}`)
+  })
+  if (!app) return sentences
   try {
-    app = await openApp(config, {
-      log: new Log('error'),
-      mayCreateKeys: false,
-      onFatal: (reason) => sentences.push(`what was left behind ends the next Penstock: ${reason}`),
-    })
     await app.listen()
     const findings = await inStore(data, (store) => compare(store, books))
     for (const [kind, found] of Object.entries(findings) as [string, string[]][]) {
       sentences.push(...found.map((one) => `${kind}: ${one}`))
     }
-  } catch (error) {
-    sentences.push(`the next Penstock does not start: ${error}`)
   } finally {
-    await app?.close()
+    await app.close()
   }
   return sentences
 }

@@ -15,7 +15,7 @@ export async function requireFitAndAccessible(page: Page, where: string): Promis
     await page.setViewportSize({ width, height: 844 })
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme })
-      await colourChanges(page)
+      await endColourChanges(page)
       if (folder) await keepPicture(page, folder, `${where} ${width} ${colorScheme}`)
       const onlyColours = colorScheme === 'dark'
       await requireAccessible(page, `${where}, ${width} pixels wide, ${colorScheme}`, { onlyColours })
@@ -27,7 +27,7 @@ export async function requireFitAndAccessible(page: Page, where: string): Promis
 }
 
 /** A control that goes from one colour to another has neither meanwhile. It begins with the next picture of the page. */
-async function colourChanges(page: Page): Promise<void> {
+async function endColourChanges(page: Page): Promise<void> {
   await page.evaluate(`(async () => {
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
     for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish()

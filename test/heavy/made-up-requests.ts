@@ -7,11 +7,12 @@ import { drillSeed, drillSize } from '../drill.ts'
 import { fuzz } from '../fuzz.ts'
 import { openTestApp, type TestApp } from '../harness.ts'
 
+const size = drillSize(100_000)
 const shares: Record<Dialect, number> = { sqlite: 0.85, postgres: 0.15 }
 
 export function testMadeUpRequests(dialect: Dialect): void {
   const seed = drillSeed()
-  const requests = shares[dialect] * drillSize(100_000)
+  const requests = shares[dialect] * size
   describe(`S2 made-up requests on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
     let app: TestApp
     before(async () => {
@@ -19,7 +20,7 @@ export function testMadeUpRequests(dialect: Dialect): void {
     })
     after(() => app?.close())
 
-    it(`S2 answers ${requests} of them as it must`, { timeout: 6 * drillSize(100_000) + 60_000 }, async () => {
+    it(`S2 answers ${requests} of them as it must`, { timeout: 6 * size + 60_000 }, async () => {
       const { byOperation, byStatus, slowestMs, hiccups } = await fuzz(app, requests, seed)
       console.log(
         `S2 ${dialect}: ${JSON.stringify(byStatus)}, slowest ${Math.round(slowestMs)} ms, ${hiccups} slow only once`,

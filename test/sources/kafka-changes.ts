@@ -7,8 +7,8 @@ import { makeAccess } from '../../src/sources/kafka/kafka-connection.ts'
 import { openKafkaReader } from '../../src/sources/kafka/kafka-reader.ts'
 import type { Batch } from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, probe, readAll } from './conformance.ts'
-import { waitForLeaders, waitForMarks } from './kafka-leaders.ts'
 import type { KafkaServer } from './kafka-server.ts'
+import { waitForLeaders, waitForMarks } from './kafka-waits.ts'
 import {
   configOf,
   idsOf,

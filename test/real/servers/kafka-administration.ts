@@ -1,7 +1,7 @@
 // What tests have done by a broker, over its listener that asks for nothing.
 import { Admin, Producer } from '@platformatic/kafka'
-import { waitForLeaders } from '../../sources/kafka-leaders.ts'
 import type { KafkaCompression, KafkaRecord } from '../../sources/kafka-server.ts'
+import { waitForLeaders } from '../../sources/kafka-waits.ts'
 
 const clientId = 'test'
 
