@@ -994,7 +994,7 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     file: 'src/database/sqlite.ts',
     find: "this.#require('synchronous', 'FULL', 2)",
     replace: "this.#require('synchronous', 'NORMAL', 1)",
-    tests: ['test/real/timed/power.test.ts'],
+    tests: ['test/real/power.test.ts'],
   },
   {
     name: 'failed-sync-goes-on',
@@ -1058,7 +1058,7 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     file: 'src/http/drain.ts',
     find: 'Server.prototype.close.call(http)',
     replace: 'http.close()\n    void Server',
-    tests: ['test/heavy/timed/shutdown.test.ts'],
+    tests: ['test/heavy/shutdown.test.ts'],
   },
   {
     name: 'key-id-locked-by-guesses',

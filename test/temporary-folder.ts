@@ -1,6 +1,6 @@
 // Where tests keep what they make: in memory, where the machine has enough of it. Databases wait for the disk with every commit,
 // and the disk of a machine that many share is at times a hundred times slower. What a disk does to data is tested on devices of
-// their own (test/real/timed).
+// their own (test/real/power.test.ts, test/real/timed/disk.test.ts).
 import { chmod, mkdtemp, readFile, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 // R2 and R3: the power is cut under load, and nothing that was acknowledged may be gone. `npm run chaos` does more of it.
 import assert from 'node:assert/strict'
-import { powerOfPostgres, powerOfPostgresControl } from '../../../chaos/system/power-postgres.ts'
-import { powerOfSqlite, powerOfSqliteControl } from '../../../chaos/system/power-sqlite.ts'
-import { testDrill } from '../../drill.ts'
+import { powerOfPostgres, powerOfPostgresControl } from '../../chaos/system/power-postgres.ts'
+import { powerOfSqlite, powerOfSqliteControl } from '../../chaos/system/power-sqlite.ts'
+import { testDrill } from '../drill.ts'
 
 for (const drill of [powerOfSqlite, powerOfSqliteControl, powerOfPostgres, powerOfPostgresControl]) {
   testDrill(drill, {

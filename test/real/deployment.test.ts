@@ -10,13 +10,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { nginxDrill } from '../../../chaos/system/nginx.ts'
-import { readSettings } from '../../../chaos/system/nginx-processes.ts'
-import { debianProgram } from '../servers/installed.ts'
-import { type Nginx, startNginx } from '../servers/nginx.ts'
-import { findFreePort } from '../servers/server-process.ts'
+import { nginxDrill } from '../../chaos/system/nginx.ts'
+import { readSettings } from '../../chaos/system/nginx-processes.ts'
+import { debianProgram } from './servers/installed.ts'
+import { type Nginx, startNginx } from './servers/nginx.ts'
+import { findFreePort } from './servers/server-process.ts'
 
-const project = fileURLToPath(new URL('../../..', import.meta.url))
+const project = fileURLToPath(new URL('../..', import.meta.url))
 /** Of 10; what is left is the network, which Penstock is there for. */
 const highestExposure = 1.5
 
