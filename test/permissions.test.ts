@@ -9,7 +9,6 @@ import { before, it } from 'node:test'
 import { consoleActions } from '../src/console-actions.ts'
 import type { AnyOperation, Role } from '../src/http/operation.ts'
 import { newId, randomBase62 } from '../src/lib/id.ts'
-import { problems } from '../src/lib/problem.ts'
 import { operations } from '../src/operations.ts'
 import type { SessionToInsert } from '../src/sessions/store.ts'
 import { basic, type Key, onBothDatabases, type TestApp, type TestResponse } from './harness.ts'
@@ -29,7 +28,7 @@ const publicRoutes = [
   '/console',
   '/console/color-scheme.js',
   '/console/penstock.svg',
-  ...Object.keys(problems).map((code) => `/problems/${code}`),
+  '/problems/:code',
 ]
 
 interface Caller {

@@ -2,7 +2,8 @@
 // the person is at the provider travels in a cookie, sealed; the server keeps nothing. Who comes back is found by issuer and
 // subject, or, once, by an email address that the provider says it has verified.
 import type { Configuration } from 'openid-client'
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
 import { formats } from '../lib/shape.ts'
 import type { Place, Vault } from '../lib/vault.ts'

@@ -1,7 +1,8 @@
 // Has activities sealed every few seconds, in the organizations where something was done.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Sql } from '../database/sql.ts'
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import { fullSeal } from './seal.ts'
 import { findUnsealed } from './store.ts'
 

@@ -2,7 +2,8 @@
 import { flushCompileCache } from 'node:module'
 import { type App, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
-import { describeError, Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import { Log } from '../lib/log.ts'
 import { giveBackMemoryWhenIdle } from './give-back-memory.ts'
 import { exitSoftware } from './or-explain.ts'
 

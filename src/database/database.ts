@@ -1,6 +1,7 @@
 // What the rest of Penstock knows of a database: it reads with SQL, and it writes by name. A write is a named function from
 // the list of writes (src/writes.ts), because on SQLite it runs in another thread, where functions cannot be sent.
-import { describeError, type LogFields } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { LogFields } from '../lib/log.ts'
 import { type FieldProblem, Problem, type ProblemCode } from '../lib/problem.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { GroupFigures, Outcome, Verdict } from './group-commit.ts'

@@ -2,7 +2,7 @@
 // Writes go through a few lanes, each a connection with group commit; an organization always uses the same lane.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { describeError } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
 import { Problem } from '../lib/problem.ts'
 import { StartError } from '../lib/start-error.ts'
 import type { Vault } from '../lib/vault.ts'

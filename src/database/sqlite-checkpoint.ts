@@ -2,7 +2,8 @@
 // the writer, and everybody who waits for it, would stand still while thousands of pages are written and synced.
 import { fsyncSync, statSync } from 'node:fs'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { describeError, type LogFields } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { LogFields } from '../lib/log.ts'
 import type { Verdict } from './group-commit.ts'
 import { SqliteConnection, walLimitBytes } from './sqlite.ts'
 

@@ -1,6 +1,7 @@
 // The thread that owns the SQLite file: migrates it, then executes writes in groups. Runs in a worker.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { describeError, type LogFields } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { LogFields } from '../lib/log.ts'
 import { toWire, type WireOutcome } from './database.ts'
 import { GroupCommit, type GroupFigures } from './group-commit.ts'
 import { MigrationError, migrate } from './migrate.ts'

@@ -32,7 +32,8 @@ export function knowEveryMethod(server: FastifyInstance): void {
 /** Of a request that has no route. */
 export function refuseMethodOfKnownPath({ method, raw, server }: FastifyRequest): void {
   const offered: string[] = server.paths.find('GET', raw.url ?? '')?.store.offered ?? []
-  if (offered.length > 0) throw notOffered(method, offered)
+  // A path with a parameter offers it for some values only.
+  if (offered.length > 0 && !offered.includes(method)) throw notOffered(method, offered)
 }
 
 export function refuseOtherMethods(server: FastifyInstance, url: string, offered: string[]): void {

@@ -1,6 +1,6 @@
 // What is served without authentication: health, metrics, the OpenAPI document and the pages made of it.
 import { readFile } from 'node:fs/promises'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { problems } from '../lib/problem.ts'
 import { refuseOtherMethods } from './methods.ts'
 
@@ -30,12 +30,13 @@ function send(reply: FastifyReply, contentType: string, body: string): FastifyRe
     .send(body)
 }
 
-type Page = (url: string, answer: (reply: FastifyReply) => FastifyReply | Promise<FastifyReply>) => void
+type Answer = (reply: FastifyReply, request: FastifyRequest) => FastifyReply | Promise<FastifyReply>
+type Page = (url: string, answer: Answer) => void
 
 /** Pages are for everyone and for load balancers: GET, HEAD, and nothing else. */
 function pagesOf(server: FastifyInstance): Page {
   return (url, answer) => {
-    server.route({ method: ['GET', 'HEAD'], url, handler: (_, reply) => answer(reply) })
+    server.route({ method: ['GET', 'HEAD'], url, handler: (request, reply) => answer(reply, request) })
     refuseOtherMethods(server, url, ['GET', 'HEAD'])
   }
 }
@@ -75,7 +76,11 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     page(`/docs/${file}`, async (reply) => send(reply, contentType, await readFile(address, 'utf8')))
   }
   page('/problems', async (reply) => send(reply, html, (await pages()).problemIndexPage(problems)))
-  for (const [code, entry] of Object.entries(problems)) {
-    page(`/problems/${code}`, async (reply) => send(reply, html, (await pages()).problemPage(code, entry, entry.help)))
-  }
+  page('/problems/:code', async (reply, { params }) => {
+    const { code } = params as { code: string }
+    const entry = Object.entries(problems).find(([name]) => name === code)?.[1]
+    if (entry) return send(reply, html, (await pages()).problemPage(code, entry, entry.help))
+    reply.callNotFound()
+    return reply
+  })
 }

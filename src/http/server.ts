@@ -2,8 +2,8 @@
 // ids → organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { describeError } from '../lib/describe-error.ts'
 import type { Log, LogFields } from '../lib/log.ts'
-import { describeError } from '../lib/log.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'

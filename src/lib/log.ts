@@ -1,6 +1,7 @@
 // Structured logs, one JSON object a line on standard error. Only the fields listed here can be written:
 // a secret cannot slip in with an object that happens to carry one.
 import { type Logger, pino } from 'pino'
+import type { ErrorFields } from './describe-error.ts'
 
 export interface LogFields {
   requestId?: string
@@ -15,7 +16,7 @@ export interface LogFields {
   address?: string
   reason?: string
   /** Of an unexpected error: its class, its code and where it was thrown. Foreign messages may quote secrets and are left out. */
-  error?: { name: string; code?: string; at?: string[] }
+  error?: ErrorFields
 }
 
 export class Log {
@@ -48,23 +49,5 @@ export class Log {
 
   flush(): void {
     this.#logger.flush()
-  }
-}
-
-/** What may be told of an unexpected error. */
-export function describeError(error: unknown): NonNullable<LogFields['error']> {
-  if (!(error instanceof Error)) return { name: typeof error }
-  const code = (error as { code?: unknown }).code
-  // The message stands before the frames, and may have lines that look like some.
-  const { stack = '', message } = error
-  const begin = stack.indexOf(message) + message.length
-  const frames = stack
-    .slice(begin)
-    .split('\n')
-    .filter((line) => line.startsWith('    at '))
-  return {
-    name: error.name,
-    ...(typeof code === 'string' || typeof code === 'number' ? { code: String(code) } : {}),
-    at: frames.slice(0, 12).map((line) => line.trim().slice(3)),
   }
 }

@@ -1,6 +1,7 @@
 // What a runner does from time to time beside running pipes, such as looking after what they have at their sources. Of all runners
 // that there are, the first one does it.
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 
 export interface Chore {
   /** Begins it when it is due, unless it is under way. */

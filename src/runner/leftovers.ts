@@ -1,6 +1,7 @@
 // Removes what deleted pipes have left at their sources. A source may be away for long: it is tried again, ever more rarely, and
 // given up after some days, with a word to whoever reads the log. Of several who would try, the one does who claims it.
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import { type Leftover, listDueLeftovers } from '../progress/leftovers/store.ts'
 import { type Chore, eachOf, makeChore } from './chore.ts'
 import type { RunnerDatabase } from './worker-store.ts'

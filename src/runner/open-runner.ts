@@ -1,6 +1,8 @@
 // The runner with everything that real workers need. Loaded when there is a pipe to run: an idle Penstock does without.
+
+import { describeError } from '../lib/describe-error.ts'
 import type { Egress } from '../lib/egress.ts'
-import { describeError, type Log } from '../lib/log.ts'
+import type { Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'

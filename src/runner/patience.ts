@@ -1,6 +1,7 @@
 // When a worker gives up, and how long it waits before it begins anew. What only the user can mend ends a worker that has never
 // run at once; one that has run is given time, because keys are rotated and tables come back.
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { PipeState } from '../pipes/pipe-state.ts'
 import { makeBackOff } from './back-off.ts'

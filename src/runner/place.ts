@@ -1,7 +1,8 @@
 // A place that this process holds: one worker after the other works in it. A changed configuration comes into effect when a
 // worker could be prepared with it; until then the one before goes on.
 import type { Delivery } from '../engine/engine.ts'
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import { VaultError } from '../lib/vault.ts'
 import type { WorkerState } from '../progress/settled-state.ts'
 import type { WorkerPlace } from '../progress/store.ts'

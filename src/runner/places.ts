@@ -1,7 +1,8 @@
 // The places that this runner holds, and what is kept of them in the database. States are kept at once and in the order in which
 // they came; how a place ends is kept before it is forgotten, unless it is another's by then.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import { Place, type PlaceEnd, type PlaceParts, type PlaceStatus } from './place.ts'
 import type { RunnerDatabase } from './worker-store.ts'

@@ -1,6 +1,7 @@
 // Rows that were refused are tried again when somebody asks for it: by whoever has the first place of the pipe, beside the worker
 // there, and no longer than the place is held. What is asked for meanwhile is done afterwards.
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import type { PipeToRun } from '../pipes/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
 import type { Configuration } from './configuration.ts'

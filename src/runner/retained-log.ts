@@ -1,6 +1,7 @@
 // Sees how much log sources keep for postgres pipes at rest: they have no worker who would tell, and a slot that nobody reads fills
 // the disk of its server.
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import { type IdleSlot, listIdleSlots } from '../progress/retained/store.ts'
 import type { RetainedLog } from '../sources/postgres/postgres-visit.ts'
 import { type Chore, eachOf, makeChore } from './chore.ts'

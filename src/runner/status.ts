@@ -78,10 +78,12 @@ export function shownText(text: string): string {
   return `${clean.slice(0, longestShown - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-const numbers = new Intl.NumberFormat('en-US')
+let numbers: Intl.NumberFormat | undefined
 
 /** `1 row`, `120,000 rows`. */
 export function countOf(count: number, noun: string): string {
+  // When first needed: it takes twenty milliseconds, and every process loads this file.
+  numbers ??= new Intl.NumberFormat('en-US')
   return `${numbers.format(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 

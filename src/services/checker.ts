@@ -2,7 +2,8 @@
 // Several processes share the work: who moves `next_check_at` on does the check.
 import type { Sql } from '../database/sql.ts'
 import type { EngineAccess, EngineCheck } from '../engine/check.ts'
-import { describeError, type Log } from '../lib/log.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
 import { parseEndpointUrl, passwordPlace } from './service.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { describeError } from './log.ts'
+import { describeError } from './describe-error.ts'
 
 it('tells where an error was thrown, and nothing of its message', () => {
   const error = new TypeError('Cannot convert 1\n    at words-of-a-foreign-server to a BigInt')
@@ -8,7 +8,7 @@ it('tells where an error was thrown, and nothing of its message', () => {
   assert.equal(told.name, 'TypeError')
   assert.equal(told.code, 'ERR_WORDS')
   assert.ok(told.at!.length > 0)
-  assert.match(told.at![0]!, /log\.test\.ts/)
+  assert.match(told.at![0]!, /describe-error\.test\.ts/)
   assert.doesNotMatch(JSON.stringify(told), /words-of/)
 })
 
