@@ -37,7 +37,7 @@ export const overloadOfSqlite: SystemDrill = {
 export const overloadOfPostgres: SystemDrill = {
   id: 'R14-postgres',
   promise: `${promise}, on PostgreSQL`,
-  ci: 10,
+  ci: 30,
   full: 300,
   unit: 'seconds',
   async run(options) {
