@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openExclusive } from '../../src/database/exclusive.ts'
 import type { Dialect } from '../../src/database/sql.ts'
 import { answerPlace } from '../../src/idempotency/store.ts'
@@ -19,6 +20,8 @@ import { newPlace, runAndKill, runCommand, type Serving, serveSample, unlocked }
 const kills = 8
 const sealedAnswers = 3_000
 const writers = 6
+/** They are to meet the rotation, and not to take its time. */
+const writerRestMs = 20
 
 for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
   describe(`S9: a rotation on ${dialect}`, () => {
@@ -102,6 +105,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
           const name = newId()
           answers.set(name, await write(name))
           assert.equal(await write(name), answers.get(name))
+          await sleep(writerRestMs)
         }
       })
       return {
