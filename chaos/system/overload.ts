@@ -24,22 +24,19 @@ type OverloadOptions = Parameters<SystemDrill['run']>[0]
 
 const promise =
   'clients who want ten times more than it can do get only 2xx, 429 and 503; at most 768 MB, and well again within 5 s'
+const sizes = { ci: 30, full: 300, unit: 'seconds' }
 
 export const overloadOfSqlite: SystemDrill = {
   id: 'R14',
   promise: `${promise}, on SQLite`,
-  ci: 30,
-  full: 300,
-  unit: 'seconds',
+  ...sizes,
   run: (options) => overload(options),
 }
 
 export const overloadOfPostgres: SystemDrill = {
   id: 'R14-postgres',
   promise: `${promise}, on PostgreSQL`,
-  ci: 30,
-  full: 300,
-  unit: 'seconds',
+  ...sizes,
   async run(options) {
     const postgres = await startPostgres()
     try {

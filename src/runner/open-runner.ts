@@ -1,5 +1,4 @@
 // The runner with everything that real workers need. Loaded when there is a pipe to run: an idle Penstock does without.
-
 import { describeError } from '../lib/describe-error.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'

@@ -1,6 +1,5 @@
 // Makes pipes do what their states say. A reconciler: it takes no input, is woken by a poke and by a timer, and looking twice
 // changes nothing. What several runners want at once is decided by claims in the database.
-
 import { describeError } from '../lib/describe-error.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'

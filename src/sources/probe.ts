@@ -1,6 +1,5 @@
 // The probe of a source of any kind, around what each kind does itself: its time limit, how many run at once, whether what was
 // read fits the destination, and what a caller is told. Whatever a source throws, nothing of it but our own words leaves.
-
 import { describeError } from '../lib/describe-error.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'

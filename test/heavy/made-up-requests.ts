@@ -9,7 +9,7 @@ import { openTestApp } from '../harness.ts'
 
 const size = drillSize(100_000)
 const shares: Record<Dialect, number> = { sqlite: 0.85, postgres: 0.15 }
-/** Then begins an empty one: what was made stays in the lists of the organization, which would take most of the time. */
+/** Then begins an empty one: what was made stays in the lists of the organization, which would take a fifth of the time. */
 const requestsPerPenstock = 10_000
 
 export function testMadeUpRequests(dialect: Dialect): void {
