@@ -2,6 +2,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres-server.ts'
 import { prepareDatabases } from './prepared-databases.ts'
 import { makeTemporaryFolder } from './temporary-folder.ts'
@@ -19,21 +20,7 @@ export const root = join(import.meta.dirname, '..')
 /** Every file is a process of its own and loads most of Penstock: what Node made of it once serves them all. */
 const compileCache = join(root, 'node_modules', '.cache', 'penstock-tests')
 
-// Fails a file whose tests are done while something still runs, such as a pool or a server. --test-timeout covers single
-// tests only, so that such a file would never end, and --test-force-exit would hide it. Workers and processes that a test
-// starts inherit both the import and the environment: the mark keeps them from taking themselves for test files.
-const failIfLeftRunning = `
-  import { after } from 'node:test'
-  if (process.env.NODE_TEST_CONTEXT && !process.env.PENSTOCK_TEST_WATCHED) {
-    process.env.PENSTOCK_TEST_WATCHED = '1'
-    after(() => {
-      setTimeout(() => {
-        const files = process.env.PENSTOCK_TEST_FILES ?? process.argv[1]
-        console.error('Left running:', process.getActiveResourcesInfo().join(', '), 'by', files)
-        process.exit(1)
-      }, 30_000).unref()
-    })
-  }`
+const beforeTestFile = pathToFileURL(join(root, 'test/before-test-file.ts')).href
 
 export async function openTestRun(): Promise<TestRun> {
   const temporary = await makeTemporaryFolder()
@@ -69,7 +56,7 @@ function spawnTests(
     `--test-concurrency=${availableParallelism() + 1}`,
     // For what hangs: the longest tests take minutes on a machine that has much else to do.
     '--test-timeout=600000',
-    `--import=data:text/javascript,${encodeURIComponent(failIfLeftRunning)}`,
+    `--import=${beforeTestFile}`,
   ]
   const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, ...options.env, PENSTOCK_TEST_POSTGRES: postgresUrl }
   return spawn(process.execPath, [...given, ...flags, ...files], { cwd: root, ...options, env })
