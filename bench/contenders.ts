@@ -3,9 +3,10 @@
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeFlags } from '../bin/launch.js'
-import { type PostgresServer, startPostgres } from '../test/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../src/embedded-postgres/postgres-server.ts'
+import { findFreePort } from '../src/lib/free-port.ts'
 import { type Contender, listPath } from './load.ts'
-import { cleanEnvironment, end, freePort, killAll, type Running, run, start, untilAnswers } from './processes.ts'
+import { cleanEnvironment, end, killAll, type Running, run, start, untilAnswers } from './processes.ts'
 import {
   copySqliteStore,
   makePostgresStore,
@@ -68,7 +69,7 @@ export class Contenders {
     switch (name) {
       case 'limit': {
         const store = copySqliteStore(await this.#small(), this.#path('limit'))
-        const port = await freePort()
+        const port = await findFreePort()
         const args = [join(import.meta.dirname, 'limit-server.ts'), store.folder, String(port)]
         return this.#listening(name, store, port, await start(args, { logFile: this.#path('limit.log') }), '/')
       }
@@ -118,7 +119,7 @@ export class Contenders {
   }
 
   async #penstock(name: ContenderName, store: Store, code = root): Promise<Contender> {
-    const port = await freePort()
+    const port = await findFreePort()
     const environment = { ...penstockEnvironment(store.folder, store.databaseUrl), PENSTOCK_PORT: String(port) }
     const running = await start([...nodeFlags, ...this.#flags, join(code, 'src', 'main.ts'), 'start'], {
       cwd: store.folder,
@@ -133,7 +134,7 @@ export class Contenders {
     const penstock = await this.get('sqlite')
     const document = this.#path('openapi.json')
     writeFileSync(document, await (await fetch(`${penstock.url}/v1`, { signal: AbortSignal.timeout(10_000) })).text())
-    const port = await freePort()
+    const port = await findFreePort()
     const args = [prism, 'mock', '--host', '127.0.0.1', '--port', String(port), document]
     const running = await start(args, { cwd: this.#folder, logFile: this.#path('prism.log') })
     return { ...(await this.#listening('prism', penstock.store, port, running, '/')), keepsData: false }

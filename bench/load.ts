@@ -1,6 +1,7 @@
 // One measurement: wrk sends requests of one kind for some seconds, and what they did is checked against the store.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuSeconds, type Running, residentMegabytes, run } from './processes.ts'
 import { readState, type Store, type StoreState } from './stores.ts'
 
@@ -148,6 +149,41 @@ function planText(contender: Contender, operation: Operation, state: StoreState)
   return `${lines.join('\n')}\n`
 }
 
-async function stateOf(contender: Contender): Promise<StoreState> {
-  return contender.keepsData ? readState(contender.store) : { admins: new Set(), activities: 0 }
+/** Read when nothing is written any more: requests that the measurement before cut off may still be under way. */
+function stateOf(contender: Contender): Promise<StoreState> {
+  if (!contender.keepsData) return Promise.resolve({ admins: new Set(), activities: 0 })
+  return settledState({
+    readState: () => readState(contender.store),
+    countUnderWay: () => countUnderWay(contender),
+    everyMs: 250,
+    limitMs: 60_000,
+  })
+}
+
+interface Settling {
+  readState(): Promise<StoreState>
+  countUnderWay(): Promise<number>
+  everyMs: number
+  limitMs: number
+}
+
+/** Two readings that are equal while the server does nothing: one that stalls is not done. Rejects after the limit. */
+export async function settledState({ readState, countUnderWay, everyMs, limitMs }: Settling): Promise<StoreState> {
+  const untilMs = performance.now() + limitMs
+  for (let before = await readState(); ; ) {
+    await sleep(everyMs)
+    const underWay = await countUnderWay()
+    const now = await readState()
+    if (underWay === 0 && now.activities === before.activities) return now
+    if (performance.now() > untilMs) {
+      throw new Error(`after ${limitMs} ms, ${underWay} requests that were cut off are still under way`)
+    }
+    before = now
+  }
+}
+
+/** By the server's own count. Code of before has none: then only the readings count. */
+async function countUnderWay({ url }: Contender): Promise<number> {
+  const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })
+  return Number(/^penstock_http_requests_under_way (\d+)$/m.exec(await response.text())?.[1] ?? 0)
 }

@@ -1,10 +1,8 @@
 // The processes that the benchmark starts: each is known by its id, measured through /proc and ended with the benchmark,
 // however that ends.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Running {
@@ -115,22 +113,6 @@ export function residentMegabytes(pid: number): number {
 /** A log of millions of lines would be written back to the disk while another contender is measured. */
 export function emptyLog({ logFile }: Running): void {
   truncateSync(logFile, 0)
-}
-
-/** Below the range from which outgoing connections take their ports. */
-export async function freePort(): Promise<number> {
-  while (true) {
-    const port = randomInt(15_000, 32_000)
-    const probe = createServer()
-    try {
-      await once(probe.listen(port, '127.0.0.1'), 'listening')
-      probe.close()
-      await once(probe, 'close')
-      return port
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    }
-  }
 }
 
 function track(child: ChildProcess): void {

@@ -2,4 +2,4 @@ export declare const isFromSource: boolean
 export declare const mainFile: string
 export declare const nodeFlags: string[]
 export declare const environment: Record<string, string>
-export declare function launch(file: string, fileArguments: string[]): void
+export declare function launch(file: string, fileArguments: string[], options?: { stopsWithParent?: boolean }): void

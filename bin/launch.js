@@ -22,7 +22,7 @@ export const environment = {
 }
 
 /** Runs a file on Node 24 as Penstock runs. What the user has set wins. */
-export function launch(file, fileArguments) {
+export function launch(file, fileArguments, options) {
   process.env = { ...environment, ...process.env }
-  runOnNode24([...nodeFlags, file, ...fileArguments])
+  runOnNode24([...nodeFlags, file, ...fileArguments], options)
 }

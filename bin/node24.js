@@ -8,8 +8,12 @@ const REQUIRED_MAJOR = 24
 // The first with argon2.
 const REQUIRED_MINOR = 7
 
-export function runOnNode24(nodeArguments) {
-  const child = spawn(findNode(), nodeArguments, { stdio: 'inherit' })
+const parentCheckMs = 500
+
+/** The child has a channel to this process: it closes when this process dies, whatever kills it. */
+export function runOnNode24(nodeArguments, { stopsWithParent = false } = {}) {
+  const child = spawn(findNode(), nodeArguments, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
+  if (stopsWithParent) onParentDeath(() => child.kill('SIGTERM'))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {
     console.error(`Node could not be started: ${error.message}`)
@@ -21,6 +25,17 @@ export function runOnNode24(nodeArguments) {
       process.kill(process.pid, signal)
     } else process.exit(code ?? 1)
   })
+}
+
+/** npm passes SIGTERM on, but not SIGHUP, and nothing can pass SIGKILL on: an orphan gets another parent. */
+function onParentDeath(stop) {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    stop()
+  }, parentCheckMs)
+  timer.unref()
 }
 
 function findNode() {

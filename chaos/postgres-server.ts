@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { startPostgres } from '../test/postgres-server.ts'
+import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import { debianProgram } from '../test/real/servers/installed.ts'
 
 export interface SourceServer {

@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { openPostgres } from '../src/database/postgres.ts'
+import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import { newMasterKeys, Vault } from '../src/lib/vault.ts'
 import { defaultScaling } from '../src/pipes/scaling.ts'
 import { listPipesToRun } from '../src/pipes/store.ts'
@@ -10,7 +11,6 @@ import { listRunners } from '../src/progress/runners/store.ts'
 import { listWorkers } from '../src/progress/workers/store.ts'
 import { progressWrites } from '../src/progress/writes.ts'
 import { makePlan } from '../src/runner/plan.ts'
-import { startPostgres } from '../test/postgres-server.ts'
 
 const rounds = 9
 const { values } = parseArgs({

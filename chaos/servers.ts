@@ -1,5 +1,5 @@
 // The servers that runs need, each started once and when it is first asked for, and all stopped together.
-import { startPostgres } from '../test/postgres-server.ts'
+import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import { startModernEngine } from '../test/real/servers/chdb.ts'
 import { startClickHouse } from '../test/real/servers/clickhouse.ts'
 import type { EngineServer } from '../test/real/servers/engine.ts'

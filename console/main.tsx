@@ -7,6 +7,8 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { PenstockError } from '../src/client/error.ts'
 import { watchSession } from './api/session-watch.ts'
+import { DoneNotices } from './components/done-notices.tsx'
+import { Tips } from './components/tip.tsx'
 import { makeRouter } from './routes.tsx'
 import { theme } from './theme.ts'
 
@@ -43,6 +45,8 @@ createRoot(document.getElementById('root')!, {
     >
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
+        <DoneNotices />
+        <Tips />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

@@ -9,6 +9,7 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
+import { loadPage } from './api/load-page.ts'
 import { sessionQuery } from './api/session.ts'
 import { LoadingPage } from './components/loading.tsx'
 import { ErrorPage, NotFoundPage } from './components/message-pages.tsx'
@@ -29,14 +30,14 @@ const signInRoute = createRoute({
     problem: text(search.problem),
   }),
   loader: ({ context }) => context.queries.ensureQueryData(sessionQuery),
-  component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/sign-in.tsx')), 'SignInPage'),
 })
 
 const acceptInvitationRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: 'invitations/accept',
   loader: ({ context }) => context.queries.ensureQueryData(sessionQuery),
-  component: lazyRouteComponent(() => import('./pages/accept-invitation.tsx'), 'AcceptInvitationPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/accept-invitation.tsx')), 'AcceptInvitationPage'),
 })
 
 /** Everything below is for people who are signed in. */
@@ -58,7 +59,7 @@ const homeRoute = createRoute({
     const last = organizations.find(({ id }) => id === lastOrganizationId()) ?? organizations[0]
     if (last) throw redirect({ to: '/o/$organizationId', params: { organizationId: last.id }, replace: true })
   },
-  component: lazyRouteComponent(() => import('./pages/no-organization.tsx'), 'NoOrganizationPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/no-organization.tsx')), 'NoOrganizationPage'),
 })
 
 const organizationRoute = createRoute({
@@ -75,38 +76,39 @@ const organizationRoute = createRoute({
 const overviewRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: '/',
-  component: lazyRouteComponent(() => import('./pages/overview.tsx'), 'OverviewPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/overview.tsx')), 'OverviewPage'),
 })
 
 const membersRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'members',
-  component: lazyRouteComponent(() => import('./pages/members.tsx'), 'MembersPage'),
+  validateSearch: (search): { search?: string } => ({ search: text(search.search) }),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/members.tsx')), 'MembersPage'),
 })
 
 const keysRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'keys',
-  component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/keys.tsx')), 'KeysPage'),
 })
 
 const newKeyRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'keys/new',
-  component: lazyRouteComponent(() => import('./pages/new-key.tsx'), 'NewKeyPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/new-key.tsx')), 'NewKeyPage'),
 })
 
 const keyRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'keys/$keyId',
-  component: lazyRouteComponent(() => import('./pages/key.tsx'), 'KeyPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/key.tsx')), 'KeyPage'),
 })
 
 const servicesRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services',
   validateSearch: (search): { state?: string } => ({ state: text(search.state) }),
-  component: lazyRouteComponent(() => import('./pages/services.tsx'), 'ServicesPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/services.tsx')), 'ServicesPage'),
 })
 
 const newServiceRoute = createRoute({
@@ -114,17 +116,17 @@ const newServiceRoute = createRoute({
   path: 'services/new',
   // The service that was registered here, and whose first check is followed: it outlives a reload.
   validateSearch: (search): { service?: string } => ({ service: text(search.service) }),
-  component: lazyRouteComponent(() => import('./pages/new-service.tsx'), 'NewServicePage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/new-service.tsx')), 'NewServicePage'),
 })
 
-const serviceTabs = ['overview', 'private-endpoints', 'settings'] as const
+const serviceTabs = ['overview', 'tables', 'private-endpoints', 'settings'] as const
 export type ServiceTab = (typeof serviceTabs)[number]
 
 const serviceRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services/$serviceId',
   validateSearch: (search): { tab?: ServiceTab } => ({ tab: serviceTabs.find((tab) => tab === search.tab) }),
-  component: lazyRouteComponent(() => import('./pages/service.tsx'), 'ServicePage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/service.tsx')), 'ServicePage'),
 })
 
 export interface PipeFilter {
@@ -143,7 +145,7 @@ const pipesRoute = createRoute({
     service: text(search.service),
     text: text(search.text),
   }),
-  component: lazyRouteComponent(() => import('./pages/pipes.tsx'), 'PipesPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/pipes.tsx')), 'PipesPage'),
 })
 
 const newPipeRoute = createRoute({
@@ -153,23 +155,26 @@ const newPipeRoute = createRoute({
     service: text(search.service),
     kind: text(search.kind),
   }),
-  component: lazyRouteComponent(() => import('./pages/new-pipe.tsx'), 'NewPipePage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/new-pipe.tsx')), 'NewPipePage'),
 })
 
-const pipeTabs = ['overview', 'errors', 'source', 'destination', 'settings', 'scaling'] as const
+const pipeTabs = ['overview', 'data', 'errors', 'source', 'destination', 'settings', 'scaling'] as const
 export type PipeTab = (typeof pipeTabs)[number]
 
 const pipeRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services/$serviceId/pipes/$pipeId',
-  validateSearch: (search): { tab?: PipeTab } => ({ tab: pipeTabs.find((tab) => tab === search.tab) }),
-  component: lazyRouteComponent(() => import('./pages/pipe.tsx'), 'PipePage'),
+  validateSearch: (search): { tab?: PipeTab; table?: string } => ({
+    tab: pipeTabs.find((tab) => tab === search.tab),
+    table: text(search.table),
+  }),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/pipe.tsx')), 'PipePage'),
 })
 
 const editPipeRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services/$serviceId/pipes/$pipeId/edit',
-  component: lazyRouteComponent(() => import('./pages/edit-pipe.tsx'), 'EditPipePage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/edit-pipe.tsx')), 'EditPipePage'),
 })
 
 const activityRoute = createRoute({
@@ -180,25 +185,28 @@ const activityRoute = createRoute({
     from: text(search.from),
     to: text(search.to),
   }),
-  component: lazyRouteComponent(() => import('./pages/activity.tsx'), 'ActivityPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/activity.tsx')), 'ActivityPage'),
 })
 
 const oneActivityRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'activity/$activityId',
-  component: lazyRouteComponent(() => import('./pages/one-activity.tsx'), 'OneActivityPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/one-activity.tsx')), 'OneActivityPage'),
 })
 
 const settingsRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'settings',
-  component: lazyRouteComponent(() => import('./pages/organization-settings.tsx'), 'OrganizationSettingsPage'),
+  component: lazyRouteComponent(
+    () => loadPage(() => import('./pages/organization-settings.tsx')),
+    'OrganizationSettingsPage',
+  ),
 })
 
 const accountRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'account',
-  component: lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
+  component: lazyRouteComponent(() => loadPage(() => import('./pages/account.tsx')), 'AccountPage'),
 })
 
 const routeTree = rootRoute.addChildren([

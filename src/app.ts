@@ -1,12 +1,13 @@
 // The only place where the parts meet: configuration → database → HTTP and runner.
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { attemptSeconds, OidcFlow, pageOfConsole } from './accounts/oidc.ts'
 import { Sealer } from './activities/sealer.ts'
-import type { Config } from './config.ts'
+import { type Config, operationSettings } from './config.ts'
 import { consoleActions } from './console-actions.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
-import type { BadRowReader } from './engine/read-bad-rows.ts'
+import type { EngineReader } from './engine/engine-reader.ts'
 import { executeAction } from './execute-action.ts'
 import { readOperation } from './execute-operation.ts'
 import type { ActionCall } from './http/console.ts'
@@ -27,12 +28,14 @@ import type { Egress } from './lib/egress.ts'
 import type { Log } from './lib/log.ts'
 import type { Uses } from './lib/uses.ts'
 import { newMasterKeys, Vault } from './lib/vault.ts'
+import { watchForDeletion } from './lib/watch-for-deletion.ts'
 import { listen } from './listen.ts'
 import { openAuthentication } from './open-authentication.ts'
 import { openDatabase, prepareFolder } from './open-database.ts'
 import { operations } from './operations.ts'
 import { prepareAndExecute } from './prepare-operation.ts'
 import { ServiceChecker } from './services/checker.ts'
+import { makeEngineReports } from './services/engine-reports.ts'
 import { longestDays } from './sessions/session.ts'
 import type { SessionStanding } from './sessions/store.ts'
 import type { Prober } from './sources/probe.ts'
@@ -68,8 +71,6 @@ export interface AppOptions {
 const forgetEveryMs = 3_600_000
 /** For all that one request asks of a source (docs/contract.md, section 5). */
 const probeTimeoutMs = 10_000
-/** For the engine that is asked for the rows that it refused. */
-const badRowsTimeoutMs = 10_000
 /** What they change is to be seen in the state of the service without waiting. */
 const operationsToCheckAfter = ['createService', 'updateService']
 /** What they change is to be seen in what pipes do without waiting. */
@@ -108,6 +109,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     throw error
   }
 
+  // Restarted without its master keys, it could open nothing that is sealed. SQLite watches its folder itself.
+  const { dataFolder, masterKeyFile } = config
+  const hasKeys = dirname(masterKeyFile) === dataFolder && existsSync(masterKeyFile)
+  const watched = [{ path: dataFolder }, { path: masterKeyFile, mayBeReplaced: true }]
+  const endWatch =
+    config.databaseUrl && hasKeys ? watchForDeletion(watched, () => options.onFatal('deleted')) : undefined
+
   let closing = false
   const { reader } = database
   const sealer = new Sealer({
@@ -119,7 +127,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const isApi = config.role !== 'runner'
   if (isApi) sealer.start()
   const { keyUses, sessionUses, authentication } = openAuthentication({ database, vault, log })
-  const surroundings = { sql: reader, vault, settings: config.operations }
+  const surroundings = { sql: reader, vault, settings: operationSettings(config) }
   const { publicUrl } = config.operations
   const isOnlyOrigin = config.hasPublicUrl
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
@@ -141,11 +149,16 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     prober = new Prober({ egress: await loadEgress(), context, timeoutMs: probeTimeoutMs, log })
     return prober
   })
-  let badRowReader: BadRowReader | undefined
-  const loadBadRowReader = once(async () => {
-    const { BadRowReader } = await import('./engine/read-bad-rows.ts')
-    badRowReader = new BadRowReader({ egress: await loadEgress(), timeoutMs: badRowsTimeoutMs })
-    return badRowReader
+  const reportEngine = makeEngineReports({
+    reader,
+    write: (told) => database.write('reportEngine', told, told.organizationId),
+    log,
+  })
+  let engineReader: EngineReader | undefined
+  const loadEngineReader = once(async () => {
+    const { EngineReader } = await import('./engine/engine-reader.ts')
+    engineReader = new EngineReader(await loadEgress(), (outcome) => void reportEngine(outcome))
+    return engineReader
   })
   const prepared = (request: OperationRequest, gone: AbortSignal | undefined, execute: Execute) =>
     prepareAndExecute(
@@ -153,7 +166,12 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       request,
       {
         makeProbe: async () => (await loadProber()).probeFor(gone),
-        readBadRows: async (rows) => (await loadBadRowReader()).readFor(gone)(rows),
+        loadEngineReads: async () => (await loadEngineReader()).readsFor(gone),
+        recordActivity: async (activity) => {
+          const { organizationId } = activity.caller
+          sealer.touch(organizationId)
+          await database.write('writeActivity', activity, organizationId)
+        },
       },
       execute,
     )
@@ -252,9 +270,10 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     },
     close: async () => {
       closing = true
+      endWatch?.()
       clearInterval(forgetting)
       prober?.close()
-      badRowReader?.close()
+      engineReader?.close()
       await checker?.stop()
       await Promise.all([runner?.stop(), drain.run()])
       await sealer.close()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -27,10 +27,21 @@ describe('the address by which people reach Penstock', () => {
       'https://Penstock.example.com:443/',
       'HTTPS://penstock.example.com',
     ]) {
-      const config = read({ PENSTOCK_PUBLIC_URL: given, PENSTOCK_TLS_IN_FRONT: 'true' })
+      const config = read({
+        PENSTOCK_PUBLIC_URL: given,
+        PENSTOCK_TLS_IN_FRONT: 'true',
+        PENSTOCK_TRUSTED_PROXIES: '127.0.0.1',
+      })
       assert.equal(config.operations.publicUrl, 'https://penstock.example.com')
       assert.equal(config.hasPublicUrl, true)
     }
+  })
+
+  it('with TLS in front needs the addresses of the proxy', () => {
+    assert.throws(
+      () => read({ PENSTOCK_PUBLIC_URL: 'https://penstock.example.com', PENSTOCK_TLS_IN_FRONT: 'true' }),
+      /^StartError: PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_TRUSTED_PROXIES with the addresses .* such as 127\.0\.0\.1/,
+    )
   })
 
   it('is nothing else', () => {
@@ -125,6 +136,28 @@ describe('what sources may do and trust', () => {
   it('is true or false', () => {
     assert.equal(read({ PENSTOCK_ALLOW_PLAINTEXT: 'true' }).allowPlaintext, true)
     assert.throws(() => read({ PENSTOCK_ALLOW_PLAINTEXT: 'yes' }), /PENSTOCK_ALLOW_PLAINTEXT must be true or false/)
+  })
+})
+
+describe('the secret of the OpenID provider', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-config-'))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('is in a file that nobody else can read', () => {
+    const file = join(folder, 'secret')
+    writeFileSync(file, 'hush\n')
+    const settings = {
+      PENSTOCK_OIDC_ISSUER: 'https://accounts.example.com',
+      PENSTOCK_OIDC_CLIENT_ID: 'penstock',
+      PENSTOCK_OIDC_CLIENT_SECRET_FILE: file,
+    }
+    for (const mode of [0o644, 0o640, 0o602]) {
+      chmodSync(file, mode)
+      const message = `PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} is open to other users (mode 0${mode.toString(8)}): run "chmod 600 ${file}".`
+      assert.throws(() => read(settings), { name: 'StartError', message })
+    }
+    chmodSync(file, 0o400)
+    assert.equal(read(settings).oidc?.clientSecret.reveal(), 'hush')
   })
 })
 

@@ -1,11 +1,13 @@
 // The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { OidcSettings } from './accounts/oidc.ts'
 import type { OperationSettings } from './http/operation.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { isIpRange } from './lib/ip-range.ts'
+import { complainOfMode } from './lib/private-file.ts'
 import { parseReversePrivateEndpoints, type ReversePrivateEndpoints } from './lib/reverse-private-endpoints.ts'
 import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
@@ -31,7 +33,7 @@ export interface Config {
   hasPublicUrl: boolean
   /** Engines and sources on this very machine may be connected to. */
   allowLoopback: boolean
-  /** Sources that do not speak TLS may be used without it. */
+  /** Engines and sources that do not speak TLS may be used without it, also with passwords. */
   allowPlaintext: boolean
   /** PEM of authorities that are trusted beside those that everyone trusts, for sources. */
   caCertificates: string | undefined
@@ -45,9 +47,16 @@ export interface Config {
   serviceChecks: boolean
   /** The OpenID provider that people may sign in with; `operations.oidc` tells the console of it. */
   oidc: OidcSettings | undefined
-  /** The engine that the sample service of the try-it mode stands for; undefined: a ClickHouse on this machine. */
+  /** The engine of the sample service, on an empty data folder; undefined: the embedded one. */
   tryEngine: { url: string; username: string; password: Secret } | undefined
-  operations: OperationSettings
+  /** For what is fetched once and serves every data folder. */
+  cacheFolder: string
+  operations: Omit<OperationSettings, 'allowPlaintext'>
+}
+
+/** What operations need to know of it. */
+export function operationSettings({ operations, allowPlaintext }: Config): OperationSettings {
+  return { ...operations, allowPlaintext }
 }
 
 const names = [
@@ -146,6 +155,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
         'with it the cookies of sessions are kept to TLS.',
     )
   }
+  if (tlsInFront === 'true' && trustedProxies.length === 0) {
+    throw new StartError(
+      'PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_TRUSTED_PROXIES with the addresses that the proxy connects from, such as 127.0.0.1: ' +
+        'without them everybody has the address of the proxy, for throttles, IP access lists and activities.',
+    )
+  }
   const services = readEndpointServices(read('PENSTOCK_PRIVATE_ENDPOINT_SERVICES') ?? '')
   if (!services) {
     refuse(
@@ -176,6 +191,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
     serviceChecks: true,
     oidc,
     tryEngine: readTryEngine(read('PENSTOCK_TRY_ENGINE')),
+    cacheFolder: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'penstock'),
     operations: {
       publicUrl: publicUrl!,
       privateEndpointServices: services!,
@@ -217,6 +233,8 @@ function readOidc(read: (name: Name) => string | undefined): OidcSettings | unde
     throw new StartError('PENSTOCK_OIDC_NAME must have at most 50 characters.')
   const file = read('PENSTOCK_OIDC_CLIENT_SECRET_FILE')!
   const clientSecret = readSettingFile('PENSTOCK_OIDC_CLIENT_SECRET_FILE', file)
+  const open = complainOfMode(file, statSync(file))
+  if (open) throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${open.found}: ${open.remedy}.`)
   if (clientSecret === '') throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} is empty.`)
   return {
     issuer,

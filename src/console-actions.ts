@@ -6,6 +6,7 @@ import { updateAccount } from './accounts/update-account.ts'
 import type { AnyConsoleAction } from './http/console-action.ts'
 import { getSession } from './sessions/get-session.ts'
 import { listSessions } from './sessions/list-sessions.ts'
+import { lookAtLink } from './sessions/look-at-link.ts'
 import { signIn } from './sessions/sign-in.ts'
 import { signInWithLink } from './sessions/sign-in-with-link.ts'
 import { signOut } from './sessions/sign-out.ts'
@@ -14,6 +15,7 @@ import { signOutEverywhere } from './sessions/sign-out-everywhere.ts'
 export const consoleActions: AnyConsoleAction[] = [
   getSession,
   signIn,
+  lookAtLink,
   signInWithLink,
   signOut,
   listSessions,

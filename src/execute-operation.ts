@@ -132,6 +132,21 @@ async function runOperation(
   return { result: JSON.stringify(pick(operation.result, result) ?? null), ...rest }
 }
 
+/** What was attempted before the transaction of its operation. Plain data: it crosses threads. */
+export interface AttemptedActivity {
+  type: string
+  caller: Caller
+  requestId: string
+  target: Record<string, string>
+  changes: Change[]
+}
+
+/** In a transaction of its own: it stands whatever comes of the operation. */
+export async function writeActivity({ sql }: WriteContext, activity: AttemptedActivity): Promise<void> {
+  const sealedMs = await lockOrganization(sql, activity.caller.organizationId)
+  await insertActivity(sql, { ...activity, sealedMs, now: new Date().toISOString() })
+}
+
 export function requireVersion(ifMatch: string[] | undefined, version: string): void {
   if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(`"${version}"`)) return
   throw new Problem(

@@ -9,7 +9,7 @@ export async function listen(server: FastifyInstance, config: Config): Promise<s
   if (!isLoopback && !config.tlsInFront) {
     throw new StartError(
       `PENSTOCK_HOST=${config.host} can be reached from other machines, and API keys would cross the network in the clear. ` +
-        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL, or listen on 127.0.0.1.',
+        'Put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true, PENSTOCK_PUBLIC_URL and PENSTOCK_TRUSTED_PROXIES, or listen on 127.0.0.1.',
     )
   }
   try {

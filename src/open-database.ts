@@ -1,7 +1,7 @@
 // Where the data is, and what opens it: for a Penstock that runs, and for commands that only look.
 import { existsSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Config } from './config.ts'
+import { type Config, operationSettings } from './config.ts'
 import type { DatabaseEvents } from './database/database.ts'
 import type { Sql } from './database/sql.ts'
 import { openSqlite } from './database/sqlite-database.ts'
@@ -23,10 +23,10 @@ export async function openDatabase(
   if (config.databaseUrl) {
     // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
     const { openPostgres } = await import('./database/postgres.ts')
-    return openPostgres({ url: config.databaseUrl, writes: makeWrites(config.operations), vault, events })
+    return openPostgres({ url: config.databaseUrl, writes: makeWrites(operationSettings(config)), vault, events })
   }
   const file = join(config.dataFolder, 'penstock.db')
-  const writerData: WriterData = { masterKeys, settings: config.operations }
+  const writerData: WriterData = { masterKeys, settings: operationSettings(config) }
   return openSqlite({ file, writer: writerModule, writerData: { ...writerData }, events })
 }
 

@@ -3,8 +3,9 @@ import type { Config } from './config.ts'
 import { Egress } from './lib/egress.ts'
 import { hostOfUrl } from './lib/host.ts'
 
-export function openEgress({ allowLoopback, databaseUrl }: Pick<Config, 'allowLoopback' | 'databaseUrl'>): Egress {
-  return new Egress({ allowLoopback, deniedPlaces: databaseUrl ? [databasePlace(databaseUrl)] : [] })
+export function openEgress(config: Pick<Config, 'allowLoopback' | 'allowPlaintext' | 'databaseUrl'>): Egress {
+  const { allowLoopback, allowPlaintext, databaseUrl } = config
+  return new Egress({ allowLoopback, allowPlaintext, deniedPlaces: databaseUrl ? [databasePlace(databaseUrl)] : [] })
 }
 
 /** Where our own database listens; a Unix socket has a port on this machine beside it. */

@@ -20,6 +20,7 @@ import { updateMember } from './members/update-member.ts'
 import { getOrganization } from './organizations/get-organization.ts'
 import { listOrganizations } from './organizations/list-organizations.ts'
 import { updateOrganization } from './organizations/update-organization.ts'
+import { checkDestination } from './pipes/check-destination.ts'
 import { createPipe } from './pipes/create-pipe.ts'
 import { deletePipe } from './pipes/delete-pipe.ts'
 import { discoverSchema } from './pipes/discover-schema.ts'
@@ -34,6 +35,7 @@ import { createPrivateEndpoint } from './private-endpoints/create-private-endpoi
 import { deletePrivateEndpoint } from './private-endpoints/delete-private-endpoint.ts'
 import { listPrivateEndpoints } from './private-endpoints/list-private-endpoints.ts'
 import { getPipeMetrics } from './progress/get-pipe-metrics.ts'
+import { getPipeRows } from './progress/get-pipe-rows.ts'
 import { listPipeErrors } from './progress/list-pipe-errors.ts'
 import { replayPipeErrors } from './progress/replay-pipe-errors.ts'
 import { getOrganizationPrometheus } from './prometheus/get-organization-prometheus.ts'
@@ -42,6 +44,7 @@ import { createService } from './services/create-service.ts'
 import { deleteService } from './services/delete-service.ts'
 import { getPrivateEndpointConfig } from './services/get-private-endpoint-config.ts'
 import { getService } from './services/get-service.ts'
+import { listServiceTables } from './services/list-service-tables.ts'
 import { listServices } from './services/list-services.ts'
 import { updateService } from './services/update-service.ts'
 
@@ -71,6 +74,7 @@ export const operations: AnyOperation[] = [
   getService,
   updateService,
   deleteService,
+  listServiceTables,
   getPrivateEndpointConfig,
   listPrivateEndpoints,
   createPrivateEndpoint,
@@ -85,9 +89,11 @@ export const operations: AnyOperation[] = [
   updatePipeScaling,
   updatePipeState,
   getPipeMetrics,
+  getPipeRows,
   listPipeErrors,
   replayPipeErrors,
   discoverSchema,
+  checkDestination,
   getOrganizationPrometheus,
   getServicePrometheus,
 ]

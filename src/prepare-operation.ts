@@ -1,8 +1,8 @@
 // What an operation does before its transaction: on the main thread, with a reader, and with the time to wait for a network.
 
-import type { ReadBadRows } from './engine/read-bad-rows.ts'
-import { readBody, requireVersion, type Surroundings } from './execute-operation.ts'
-import type { OperationAnswer, OperationRequest } from './http/operation.ts'
+import type { EngineReads } from './engine/engine-reader.ts'
+import { type AttemptedActivity, readBody, requireVersion, type Surroundings } from './execute-operation.ts'
+import type { Change, OperationAnswer, OperationRequest } from './http/operation.ts'
 import { hasRecord } from './idempotency/store.ts'
 import { Problem } from './lib/problem.ts'
 import { operations } from './operations.ts'
@@ -13,11 +13,17 @@ const byId = new Map(operations.map((operation) => [operation.id, operation]))
 /** What was prepared can be outdated by the changes of others as often as this. */
 const maxAttempts = 3
 
+export interface PrepareParts {
+  makeProbe(): Promise<Probe>
+  loadEngineReads(): Promise<EngineReads>
+  recordActivity(activity: AttemptedActivity): Promise<void>
+}
+
 /** Prepares the request, if its operation does, and executes it; again when what was prepared no longer holds. */
 export async function prepareAndExecute(
   surroundings: Surroundings,
   request: OperationRequest,
-  { makeProbe, readBadRows }: { makeProbe: () => Promise<Probe>; readBadRows: ReadBadRows },
+  { makeProbe, loadEngineReads, recordActivity }: PrepareParts,
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
 ): Promise<OperationAnswer> {
   const operation = byId.get(request.operationId)!
@@ -38,7 +44,9 @@ export async function prepareAndExecute(
       probe ??= await makeProbe()
       return probe(probed)
     },
-    readBadRows,
+    loadEngineReads,
+    record: (target: Record<string, string>, changes: Change[]) =>
+      recordActivity({ type: prepare.activity!, caller, requestId: request.requestId, target, changes }),
   }
   for (let attempt = 1; ; attempt++) {
     const { body, echoed } = await readBody(surroundings, operation, request)

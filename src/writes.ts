@@ -2,7 +2,7 @@
 import { signInWithOidc } from './accounts/sign-in-with-oidc.ts'
 import { sealActivities } from './activities/seal.ts'
 import type { Database, WriteContext } from './database/database.ts'
-import { writeOperation } from './execute-operation.ts'
+import { writeActivity, writeOperation } from './execute-operation.ts'
 import type { ActionCall } from './http/console.ts'
 import type { OperationRequest, OperationSettings } from './http/operation.ts'
 import { forgetOldKeys } from './idempotency/store.ts'
@@ -18,6 +18,7 @@ export function makeWrites(settings: OperationSettings) {
   return {
     writeOperation: ({ sql, vault }: WriteContext, request: OperationRequest) =>
       writeOperation({ sql, vault, settings }, request),
+    writeActivity,
     // Loaded with the first action: the thread that writes need not hold them all as long as nobody uses the console.
     writeAction: async ({ sql, vault }: WriteContext, call: ActionCall) =>
       (await import('./execute-action.ts')).writeAction({ sql, vault, settings }, call),

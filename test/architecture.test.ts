@@ -41,8 +41,20 @@ const allowed: Record<string, string[]> = {
     ]),
   ),
   services: ['lib', 'database', 'http/operation.ts', 'engine', ...nouns],
+  // The types of ClickHouse are part of what a pipe is described with.
+  pipes: [
+    'lib',
+    'database',
+    'http/operation.ts',
+    'sources (types)',
+    'engine/type-grammar.ts',
+    'engine/grammar-tokens.ts',
+    ...nouns,
+  ],
   progress: ['lib', 'database', 'http/operation.ts', 'sources (types)', 'runner (types)', 'engine (types)', ...nouns],
   engine: ['lib'],
+  'embedded-engine': ['lib', 'engine'],
+  'embedded-postgres': ['lib'],
   runner: ['lib', 'database', 'engine', 'sources', 'pipes', 'progress', 'services'],
   sources: ['lib', 'pipes (types)'],
   client: [],
@@ -51,6 +63,8 @@ const allowed: Record<string, string[]> = {
     'lib',
     'activities',
     'doctor',
+    'embedded-engine',
+    'embedded-postgres',
     'installation',
     'sessions',
     'client',
@@ -122,6 +136,24 @@ describe('architecture', () => {
     }
   })
 
+  it('the columns of a list stay the same object: other ones render each of its rows again', () => {
+    const pages = globSync('console/**/*.tsx', { cwd: root })
+    const lists = pages.flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8')
+      const shown = text.matchAll(/<ListTable\b[\s\S]*?\bcolumns=\{(\w*)/g)
+      return [...shown].map(([, name = '']) => ({ file, text, name }))
+    })
+    assert.ok(lists.length > 8)
+    const remade = lists.filter(
+      ({ text, name }) =>
+        name === '' || !(text.includes(`const ${name} = useMemo(`) || new RegExp(`^const ${name}\\b`, 'm').test(text)),
+    )
+    assert.deepEqual(
+      remade.map(({ file }) => file),
+      [],
+    )
+  })
+
   it('the console knows the client of the API, and nothing else of the server', () => {
     const pages = globSync('console/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
     assert.ok(pages.includes('console/main.tsx'))
@@ -152,10 +184,17 @@ describe('architecture', () => {
   it('an idle server loads nothing of what runs pipes', () => {
     const loaded = loadedAtOnceBy('src/cli/start.ts', 'src/writer.ts')
     assert.ok(loaded.includes('src/app.ts') && loaded.includes('src/lazy-runner.ts'))
+    // Requests are checked against the types of ClickHouse.
+    const typeGrammar = loadedAtOnceBy('src/engine/type-grammar.ts')
     assert.deepEqual(
-      loaded.filter((file) => ['runner', 'sources', 'engine'].includes(folderOf(file))),
+      loaded.filter((file) => ['runner', 'sources', 'engine'].includes(folderOf(file)) && !typeGrammar.includes(file)),
       [],
     )
+    assert.deepEqual(typeGrammar.toSorted(), [
+      'src/engine/grammar-tokens.ts',
+      'src/engine/names.ts',
+      'src/engine/type-grammar.ts',
+    ])
   })
 
   it('a pipe loads the client of its own cloud, and of no other', () => {
@@ -185,6 +224,9 @@ describe('architecture', () => {
         !file.startsWith('src/database/') &&
         // Another SQL: ClickHouse's, and that of PostgreSQL as a source.
         !file.startsWith('src/engine/') &&
+        !/^src\/embedded-(?:engine|postgres)\//.test(file) &&
+        // What the sample shows.
+        !file.startsWith('src/cli/try') &&
         !file.startsWith('src/sources/postgres'),
     )
     assert.deepEqual(wrong, [])
@@ -209,6 +251,15 @@ describe('architecture', () => {
 
   it('every mutant still finds the text that it breaks', () => {
     for (const mutant of mutants) readMutated(root, mutant)
+  })
+
+  it('no page runs npx penstock, which outside of a checkout is a stranger’s package', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*'], { cwd: root })
+    assert.ok(pages.includes('README.md'))
+    assert.deepEqual(
+      pages.filter((file) => /npx penstock\b/.test(readFileSync(join(root, file), 'utf8'))),
+      [],
+    )
   })
 
   it('every operation that writes says what it is recorded as', () => {

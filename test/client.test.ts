@@ -479,7 +479,7 @@ describe('the client as a package', () => {
   }
 
   it('compiles for a strict consumer, and runs with nothing else installed', () => {
-    const home = join(folder, 'node_modules/penstock')
+    const home = join(folder, 'node_modules/penstock-server')
     mkdirSync(home, { recursive: true })
     // Only what is published of it.
     writeFileSync(join(home, 'package.json'), readFileSync(join(root, 'package.json'), 'utf8'))
@@ -487,7 +487,7 @@ describe('the client as a package', () => {
     writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
     writeFileSync(
       join(folder, 'consumer.ts'),
-      `import { type Member, PenstockClient, PenstockError } from 'penstock/client'
+      `import { type Member, PenstockClient, PenstockError } from 'penstock-server/client'
       const client = new PenstockClient({ url: 'http://127.0.0.1:1', keyId: 'k', keySecret: 's', retries: 0 })
       async function use(): Promise<void> {
         const { result, etag } = await client.getMember({ organizationId: 'o', userId: 'u' })

@@ -84,12 +84,13 @@ function makeOne(workers: FakeWorkers, order: WorkerOrder): Worker {
 export async function until<Value>(
   look: () => Promise<Value> | Value,
   what: string | (() => string),
+  { everyMs = 10 } = {},
 ): Promise<NonNullable<Value>> {
   const deadlineMs = Date.now() + 30_000
   for (;;) {
     const found = await look()
     if (found) return found
     if (Date.now() > deadlineMs) assert.fail(`in vain: ${typeof what === 'string' ? what : what()}`)
-    await sleep(10)
+    await sleep(everyMs)
   }
 }

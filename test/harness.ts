@@ -8,9 +8,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import pg from 'pg'
 import { type App, openApp } from '../src/app.ts'
 import type { Config } from '../src/config.ts'
+import type { FatalReason } from '../src/database/database.ts'
 import type { Dialect, Sql } from '../src/database/sql.ts'
 import { bind } from '../src/database/sql.ts'
 import { SqliteConnection } from '../src/database/sqlite.ts'
+import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import type { Role } from '../src/http/operation.ts'
 import { SessionGuard } from '../src/http/session-guard.ts'
 import type { Sample } from '../src/installation/sample.ts'
@@ -26,7 +28,6 @@ import type { Provider } from '../src/services/service.ts'
 import { insertService } from '../src/services/store.ts'
 import { csrfTokenOf, lastMomentOf, newSessionToken } from '../src/sessions/session.ts'
 import { insertSession, type SessionToInsert } from '../src/sessions/store.ts'
-import { startPostgres } from './postgres-server.ts'
 import { databaseUrl, exampleHost, prepareDatabases, schemaTemplate } from './prepared-databases.ts'
 
 export interface Key {
@@ -75,6 +76,8 @@ export interface TestApp {
   developer: Key
   /** Every line that was logged; with the level `silent` none, so that long runs do not fill the memory. */
   logged: string[]
+  /** Why the process would have ended. */
+  fatal: FatalReason[]
   request(method: string, path: string, options?: RequestOptions): Promise<TestResponse>
   addOrganization(): Promise<{ organizationId: string; admin: Key; adminUserId: string; serviceId: string }>
   addMember(organizationId: string, role: Role): Promise<string>
@@ -89,8 +92,8 @@ export interface TestApp {
 
 /** Made-up requests name hosts that may exist. What a test sends stays on this machine. */
 class LoopbackEgress extends Egress {
-  constructor({ allowLoopback }: Config) {
-    super({ allowLoopback, deniedPlaces: [] })
+  constructor({ allowLoopback, allowPlaintext }: Config) {
+    super({ allowLoopback, allowPlaintext, deniedPlaces: [] })
   }
 
   override async connect(host: string, port: number, limits: EgressLimits): Promise<Socket> {
@@ -128,6 +131,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     serviceChecks: false,
     oidc: undefined,
     tryEngine: undefined,
+    cacheFolder: '/nowhere',
     operations: {
       publicUrl: 'https://penstock.example.com',
       privateEndpointServices: {
@@ -144,6 +148,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     ...overrides,
   }
   const logged: string[] = []
+  const fatal: FatalReason[] = []
   const log = new Log(config.logLevel, {
     write: (line: string) => logged.push(line),
   } as unknown as NodeJS.WritableStream)
@@ -151,7 +156,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     log,
     mayCreateKeys: true,
     egress: new LoopbackEgress(config),
-    onFatal: () => undefined,
+    onFatal: (reason) => fatal.push(reason),
   })
   const sample = (await app.database.write('createSample', {}, 'initialize'))!
   const direct = await openDirect(config)
@@ -198,7 +203,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     await insertSession(sql, { tokenHash, id, userId, now, expireAt, ...from, ...more })
     const csrfToken = csrfTokenOf(app.vault, token.reveal())
     const headers = {
-      cookie: guard.cookie(token.reveal()).split(';')[0]!,
+      cookie: guard.cookies({ sessionToken: token.reveal() })[0]!.split(';')[0]!,
       origin: new URL(config.operations.publicUrl).origin,
       'sec-fetch-site': 'same-origin',
       'x-csrf-token': csrfToken,
@@ -215,6 +220,7 @@ export async function openTestApp(dialect: Dialect, overrides: Partial<Config> =
     admin,
     developer: { keyId: sample.developerKeyId, secret: sample.developerKeySecret },
     logged,
+    fatal,
     addMember,
     addKey,
     addService,

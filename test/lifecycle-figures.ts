@@ -44,13 +44,14 @@ const counted = ['rows_read', 'bytes_read', 'rows_written', 'bytes_written', 'ro
 /** Nothing runs here: they have moved nothing, and nobody knows what waits for them. */
 function progressSamples(model: Model, service: Thing): Sample[] {
   const own = alive(model.pipes).filter(({ serviceId }) => serviceId === service.id)
-  return own.flatMap(({ id, shown: { name } }) =>
-    counted.map((figure) => ({
-      series: `penstock_pipe_${figure}_total`,
-      labels: { organization: model.organization.id, service: service.id, pipe: id, name },
-      value: 0,
-    })),
-  )
+  return own.flatMap(({ id, kind, shown: { name, state } }) => {
+    const labels = { organization: model.organization.id, service: service.id, pipe: id, name }
+    return [
+      { series: 'penstock_pipe_state', labels: { ...labels, kind, state }, value: 1 },
+      ...counted.map((figure) => ({ series: `penstock_pipe_${figure}_total`, labels, value: 0 })),
+      { series: 'penstock_pipe_rejected_rows', labels, value: 0 },
+    ]
+  })
 }
 
 function organizationSamples(model: Model): Sample[] {
@@ -80,13 +81,7 @@ function organizationSamples(model: Model): Sample[] {
 }
 
 function samplesOfService(model: Model, service: ServiceThing): Sample[] {
-  const own = alive(model.pipes).filter(({ serviceId }) => serviceId === service.id)
-  const ofPipes = own.map(({ id, kind, shown: { name, state } }) => ({
-    series: 'penstock_pipe_state',
-    labels: { pipe: id, name, kind, state },
-    value: 1,
-  }))
-  return [...serviceSamples(service), ...pipeSamples(model, service), ...ofPipes, ...progressSamples(model, service)]
+  return [...serviceSamples(service), ...pipeSamples(model, service), ...progressSamples(model, service)]
 }
 
 function samplesIn(text: string): Sample[] {

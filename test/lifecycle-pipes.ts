@@ -86,7 +86,7 @@ function metricsOf({ shown: { state, source }, replayRequestedAt }: PipeThing, {
   assert.match(doing, /^[A-Z].*\.$/)
   const counted = ['rowsRead', 'bytesRead', 'rowsWritten', 'bytesWritten', 'rowsRefused', 'inserts', 'retries']
   const told = ['stateReason', 'delivery', 'deliveryReason', 'lastInsertAt', 'lastError', 'lastErrorAt']
-  const unknown = [...told, 'lag', 'retainedBytes']
+  const unknown = [...told, 'lag', 'retainedBytes', 'freshnessSeconds']
   const mappings: Json[] = source.postgres?.tableMappings ?? []
   const notBegun = {
     state: 'waiting',
@@ -231,6 +231,13 @@ export const pipeRows: Row[] = [
     if (thing.gone) assert.deepEqual([status, body.code], [404, 'not_found'])
     else assert.deepEqual(body.result, [])
   }),
+  read('getPipeRows', place, async (model, real, at, key) => {
+    const thing = pipeAt(model, at)
+    const { status, body } = await ask(real, operationOf('getPipeRows'), pipes.ids(thing), { key })
+    if (thing.gone) assert.deepEqual([status, body.code], [404, 'not_found'])
+    // Nothing has been inserted.
+    else assert.deepEqual([body.result.tables, body.result.rows], [[], []])
+  }),
   change('replayPipeErrors', fc.record({ at: place }), (model, { at }) => {
     const thing = pipeAt(model, at)
     return {
@@ -270,6 +277,15 @@ export const pipeRows: Row[] = [
       assert.deepEqual([response.status, response.body.code], isGone ? [404, 'not_found'] : expected)
     },
   ),
+  read('checkDestination', fc.record({ at: place }), async (model, real, { at }, key) => {
+    const operation = operationOf('checkDestination')
+    const service = serviceAt(model, at)
+    const response = await ask(real, operation, services.ids(service), { key, body: operation.example.body })
+    const hasEngine = (service.shown.endpoints as unknown[]).length > 0
+    // None of these engines exists.
+    const expected = hasEngine ? [503, 'engine_unavailable'] : [400, 'engine_refuses']
+    assert.deepEqual([response.status, response.body.code], service.gone ? [404, 'not_found'] : expected)
+  }),
   change(
     'updatePipeSettings',
     fc.record({

@@ -207,6 +207,14 @@ export const serviceRows: Row[] = [
       }
     },
   ),
+  read('listServiceTables', place, async (model, real, at, key) => {
+    const thing = serviceAt(model, at)
+    const { status, body } = await ask(real, operationOf('listServiceTables'), services.ids(thing), { key })
+    if (thing.gone) assert.deepEqual([status, body.code], [404, 'not_found'])
+    else if ((thing.shown.endpoints as unknown[]).length === 0) assert.deepEqual([status, body.result], [200, []])
+    // Their hosts do not exist.
+    else assert.deepEqual([status, body.code], [503, 'engine_unavailable'])
+  }),
   read('getPrivateEndpointConfig', place, async (model, real, at, key) => {
     const thing = serviceAt(model, at)
     const { status, body } = await ask(real, operationOf('getPrivateEndpointConfig'), services.ids(thing), { key })

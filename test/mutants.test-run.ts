@@ -2,10 +2,10 @@
 // each test file to fail by an assertion. First the same files must pass without a mutant.
 // With --part: those of the promises, and an eighth of the others, another eighth with every commit. For a run in which all tests
 // have just passed.
-import { type ChildProcess, spawnSync } from 'node:child_process'
-import { hash } from 'node:crypto'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { makeCommitPart } from './commit-part.ts'
 import { type Mutant, mutants, readMutated } from './mutants.ts'
 import { openTestRun, root } from './test-run.ts'
 
@@ -24,17 +24,13 @@ const promised = [
   'checkpoint-after',
   'plain-insert-body',
 ]
-const parts = 8
 
 /** What needs more than npm breaks its promise in the tests there, by controls of their own. */
 function partOfAll(): Mutant[] {
-  // A tree without its history has one eighth for ever.
-  const { stdout: commit } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' })
-  const numberOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 8), 16) % parts
+  const isInPart = makeCommitPart()
   return mutants.filter(
     ({ name, tests }) =>
-      !tests.some((test) => test.startsWith('test/real/')) &&
-      (promised.includes(name) || numberOf(name) === numberOf(commit ?? '')),
+      !tests.some((test) => test.startsWith('test/real/')) && (promised.includes(name) || isInPart(name)),
   )
 }
 

@@ -96,6 +96,7 @@ export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
         listPositions: () => passStore('listPositions', () => store.listPositions()),
         listDeliveries: () => passStore('listDeliveries', () => store.listDeliveries()),
         setPositions: (positions) => passStore('setPositions', () => store.setPositions(positions)),
+        keepLosses: (change) => passStore('keepLosses', () => store.keepLosses(change)),
         claim: (partitions) => passStore('claim', () => store.claim(partitions)),
         begin: (delivery) => passStore('begin', () => store.begin(delivery)),
         refuse: (id, badRows) => passStore('refuse', () => store.refuse(id, badRows)),

@@ -211,6 +211,7 @@ describe('S9 a new master key', () => {
       serviceChecks: false,
       oidc: undefined,
       tryEngine: undefined,
+      cacheFolder: '/nowhere',
       operations: { publicUrl: 'https://penstock.example.com', privateEndpointServices: {} },
     }
     let app: App | undefined
@@ -273,7 +274,10 @@ describe('S9 a new master key', () => {
       assert.equal(changed.statusCode, 200, changed.payload)
       const refused = await first.request('PATCH', url, { body: { name: 'x', source: { postgres: { port: 1 } } } })
       assert.equal(refused.status, 500)
-      assert.equal((await first.request('GET', url)).body.result.name, 'shop from postgres')
+      assert.equal(
+        (await first.request('GET', url)).body.result.name,
+        'Customers from PostgreSQL (add a server to start)',
+      )
     })
   })
 })

@@ -1,10 +1,12 @@
-// What a run of test files needs: a folder for what they make, and one PostgreSQL server, which they find in PENSTOCK_TEST_POSTGRES.
+// What a run of test files needs: a folder for what they make, one PostgreSQL server, which they find in PENSTOCK_TEST_POSTGRES, and
+// one ClickHouse for those that ask for it.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { startPostgres } from './postgres-server.ts'
+import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import { prepareDatabases } from './prepared-databases.ts'
+import { offerEngine } from './shared-engine.ts'
 import { makeTemporaryFolder } from './temporary-folder.ts'
 
 export interface TestRun {
@@ -27,13 +29,16 @@ export async function openTestRun(): Promise<TestRun> {
   process.env.TMPDIR = temporary.path
   try {
     const postgres = await startPostgres()
-    const close = async (): Promise<void> => {
-      await postgres.stop()
-      await temporary.remove()
-    }
     try {
       await prepareDatabases(postgres.url)
-      return { folder: temporary.path, spawn: (...told) => spawnTests(postgres.url, ...told), close }
+      const engine = await offerEngine(temporary.path)
+      const found = { PENSTOCK_TEST_POSTGRES: postgres.url, PENSTOCK_TEST_ENGINE: engine.socket }
+      const close = async (): Promise<void> => {
+        await engine.close()
+        await postgres.stop()
+        await temporary.remove()
+      }
+      return { folder: temporary.path, spawn: (...told) => spawnTests(found, ...told), close }
     } catch (error) {
       await postgres.stop()
       throw error
@@ -45,7 +50,7 @@ export async function openTestRun(): Promise<TestRun> {
 }
 
 function spawnTests(
-  postgresUrl: string,
+  found: NodeJS.ProcessEnv,
   files: Iterable<string>,
   flags: string[],
   options: SpawnOptions,
@@ -58,6 +63,6 @@ function spawnTests(
     '--test-timeout=600000',
     `--import=${beforeTestFile}`,
   ]
-  const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, ...options.env, PENSTOCK_TEST_POSTGRES: postgresUrl }
+  const env = { NODE_COMPILE_CACHE: compileCache, ...process.env, ...options.env, ...found }
   return spawn(process.execPath, [...given, ...flags, ...files], { cwd: root, ...options, env })
 }

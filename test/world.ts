@@ -45,6 +45,9 @@ export const preparations: Record<string, (ask: Ask, app: TestApp, ids: Ids) => 
   },
 }
 
+/** Answered with 503 when all is right: no engine listens where the services of these tests say. */
+export const asksEngine = ['checkDestination', 'listServiceTables']
+
 let lastAddress = 0
 
 /** Every request comes from another address, so that the throttle of failed authentications stays out of this. */

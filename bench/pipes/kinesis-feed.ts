@@ -2,8 +2,9 @@
 // it away: what the server gives at most.
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
+import { findFreePort } from '../../src/lib/free-port.ts'
 import { administer } from '../../test/sources/kinesis-server.ts'
-import { end, freePort, start, untilAnswers } from '../processes.ts'
+import { end, start, untilAnswers } from '../processes.ts'
 import { linesOf, usualRowBytes } from './orders.ts'
 
 export interface KinesisFeed {
@@ -30,7 +31,7 @@ const recordsPerPut = 200
 const answerBytes = 10 * 1_024 * 1_024
 
 export async function startKinesisFeed(folder: string, rows: number): Promise<KinesisFeedServer> {
-  const port = await freePort()
+  const port = await findFreePort()
   const mostRecords = Math.floor(answerBytes / (rowsPerRecord * usualRowBytes))
   const running = await start(
     [join(import.meta.dirname, '..', 'pipes-kinesis.ts'), String(port), String(mostRecords)],

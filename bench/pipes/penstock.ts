@@ -2,9 +2,10 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeFlags } from '../../bin/launch.js'
+import { findFreePort } from '../../src/lib/free-port.ts'
 import type { PipeMetrics } from '../../src/progress/progress.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
-import { end, freePort, type Running, start, untilAnswers } from '../processes.ts'
+import { end, type Running, start, untilAnswers } from '../processes.ts'
 import { makeSqliteStore, penstockEnvironment } from '../stores.ts'
 import type { Feed } from './feeds.ts'
 import { pipeOf, serviceOf, type TablePlace } from './pipe-requests.ts'
@@ -33,7 +34,7 @@ export interface PenstockOptions {
 
 export async function startPenstock(name: string, { folder, flags, environment }: PenstockOptions): Promise<Penstock> {
   const store = await makeSqliteStore(join(folder, name), { members: 0, pipes: 0 })
-  const port = await freePort()
+  const port = await findFreePort()
   const running = await start([...nodeFlags, ...flags, join(root, 'src', 'main.ts'), 'start'], {
     cwd: store.folder,
     env: {

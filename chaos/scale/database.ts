@@ -40,6 +40,7 @@ const pipeColumns = {
   settings: '{}',
   version: 1,
   replay_requested_at: null,
+  losses: null,
   state_reason: null,
   service_id: 'service',
   service_version: 1,

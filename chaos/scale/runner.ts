@@ -127,7 +127,15 @@ export class SimulatedRunner {
   async #begin(place: WorkerPlace, slots: number, now: string): Promise<void> {
     const { pipeId, slot } = place
     this.#held.set(pipeId, { place: { place }, seen: { pipeId, slot, slots, isEnding: false, hasCompleted: false } })
-    const told = { state: 'running', reason: null, doing: '', lag: null, phase: null, retainedBytes: null } as const
+    const told = {
+      state: 'running',
+      reason: null,
+      doing: '',
+      lag: null,
+      phase: null,
+      retainedBytes: null,
+      deliveredUntil: null,
+    } as const
     await this.#database.write('tellWorker', { place, pipeVersion: 1, ...told, now }, place.organizationId)
   }
 

@@ -13,7 +13,16 @@ import { restartsDrill } from './restarts.ts'
 import { shutdownDrill } from './shutdown.ts'
 import { soakDrill } from './soak.ts'
 import { guessStormDrill, slowStormDrill } from './storms.ts'
-import { fuzzDrill, lastAdminDrill, modelDrill } from './suites.ts'
+import {
+  changingTablesDrill,
+  changingTopicsDrill,
+  damagedFilesDrill,
+  fuzzDrill,
+  hostileSourcesDrill,
+  lastAdminDrill,
+  modelDrill,
+  strangersDrill,
+} from './suites.ts'
 
 export const systemDrills: SystemDrill[] = [
   killDrill,
@@ -28,11 +37,16 @@ export const systemDrills: SystemDrill[] = [
   modelDrill,
   linearDrill,
   lastAdminDrill,
+  damagedFilesDrill,
+  changingTablesDrill,
   shutdownDrill,
   overloadOfSqlite,
   overloadOfPostgres,
   soakDrill,
+  changingTopicsDrill,
   fuzzDrill,
+  hostileSourcesDrill,
+  strangersDrill,
   guessStormDrill,
   slowStormDrill,
   nginxDrill,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { requirePrograms, unmountPatiently } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
-import { readSample, type Server, startServer } from './drill-process.ts'
+import { NotStarted, readSample, type Server, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
 import { type Books, compare, makeSend, makeWriters, openBooks, type Send } from './drill-writers.ts'
 
@@ -90,9 +90,29 @@ async function fillAgainAndAgain(disk: string, size: number): Promise<Filling[]>
         filling.broken.push(...found.map((one: string) => `${kind}: ${one}`))
       fillings.push(filling)
     }
+    // A clean stop leaves no log: the next start has to make one.
+    server.child.kill('SIGTERM')
+    await server.ended
+    fillings.at(-1)!.broken.push(...(await startWhileFull(disk, data)))
     return fillings
   } finally {
     await server.kill()
+  }
+}
+
+/** A start says what is wrong. Returns the promises that it broke. */
+async function startWhileFull(disk: string, data: string): Promise<string[]> {
+  const filler = join(disk, 'filler')
+  fill(disk, filler, 0)
+  try {
+    const server = await startServer({ folder: data })
+    await server.kill()
+    return ['Penstock started on a full disk']
+  } catch (error) {
+    if (!(error instanceof NotStarted)) throw error
+    return /The disk of \S+ is full/.test(error.message) ? [] : [`a start on a full disk said: ${error.message}`]
+  } finally {
+    rmSync(filler, { force: true })
   }
 }
 

@@ -48,6 +48,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       PATH: process.env.PATH,
       PENSTOCK_DATA: options.folder,
       PENSTOCK_PORT: '0',
+      PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
       ...ownEnvironment,
       ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
     },

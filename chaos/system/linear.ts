@@ -1,6 +1,6 @@
 // R10: role updates through two processes on one PostgreSQL are linearizable: each looks as if it happened at one moment between
 // its call and its answer, and an organization has an admin at every such moment.
-import { type PostgresServer, startPostgres } from '../../test/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import type { Installation } from '../penstock-process.ts'
 import { makeRandom } from '../random.ts'
 import type { SystemDrill, SystemResult } from './drill.ts'

@@ -1,9 +1,9 @@
 // Two API and two runner processes on PostgreSQL behind nginx, as docs/deployment.md sets them up: one API process at a time dies
 // under load, now and then a runner too. Clients lose nothing, nothing is done twice, and nobody waits for long.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startPostgres } from '../../test/postgres-server.ts'
+import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
+import { findFreePorts } from '../../src/lib/free-port.ts'
 import { startNginx } from '../../test/real/servers/nginx.ts'
-import { findFreePorts } from '../../test/real/servers/server-process.ts'
 import { makeRandom } from '../random.ts'
 import type { SystemDrill, SystemResult } from './drill.ts'
 import { makeRoleProcess, type RoleProcess, setUp } from './nginx-processes.ts'

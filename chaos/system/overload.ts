@@ -2,7 +2,7 @@
 // It answers with 2xx, 429 or 503 and nothing else, everybody in turn, its memory stays bounded, and it serves as before within
 // five seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startPostgres } from '../../test/postgres-server.ts'
+import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import { inRounds, type SystemDrill, type SystemResult } from './drill.ts'
 import { type Api, callApi, startApi } from './drill-api.ts'
 import { type DrillOrganization, setUpOrganizations } from './drill-organizations.ts'

@@ -1,7 +1,7 @@
 // R7: PostgreSQL restarts, in good order or as in a crash, under two API processes, of which one may be killed too. Clients who
 // send again with the same Idempotency-Key lose nothing, do nothing twice, and wait ten seconds at the most.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type PostgresServer, type StopMode, startPostgres } from '../../test/postgres-server.ts'
+import { type PostgresServer, type StopMode, startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import type { Installation } from '../penstock-process.ts'
 import { makeRandom } from '../random.ts'
 import type { SystemDrill, SystemResult } from './drill.ts'

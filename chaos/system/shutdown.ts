@@ -1,7 +1,7 @@
 // R13: a process that is told to stop (SIGTERM) drops no request that it has taken in, and the next one serves on the same port.
 // Only a connection that nobody takes any more may be refused.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startPostgres } from '../../test/postgres-server.ts'
+import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import { makeRandom } from '../random.ts'
 import type { SystemDrill, SystemResult } from './drill.ts'
 import { startApi } from './drill-api.ts'

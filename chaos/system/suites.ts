@@ -51,6 +51,52 @@ export const lastAdminDrill = suiteDrill({
   unit: 'races',
 })
 
+export const damagedFilesDrill = suiteDrill({
+  id: 'R21',
+  promise: 'rows of good files arrive once, and each damaged file is reported by its name',
+  files: 'test/real/damaged-files.test.ts',
+  ci: 30,
+  full: 5_000,
+  unit: 'sets of files',
+})
+
+export const changingTopicsDrill = suiteDrill({
+  id: 'R21',
+  promise:
+    'every record of a topic that is created again, grown or cut arrives once, or the pipe says how many are missing',
+  files: 'src/runner/changing-topics.test.ts',
+  ci: 40,
+  full: 5_000,
+  unit: 'rounds',
+})
+
+export const changingTablesDrill = suiteDrill({
+  id: 'R21',
+  promise: 'a copy of tables that change in any way equals its source, or the pipe says that it does not',
+  files: 'test/heavy/changing-tables.test.ts',
+  ci: 100,
+  full: 5_000,
+  unit: 'changes',
+})
+
+export const hostileSourcesDrill = suiteDrill({
+  id: 'S13',
+  promise: 'no schema and no file of a source holds the process for long',
+  files: 'test/hostile-sources.test.ts',
+  ci: 1_000,
+  full: 100_000,
+  unit: 'texts',
+})
+
+export const strangersDrill = suiteDrill({
+  id: 'S14',
+  promise: 'wrong keys and wrong passwords lock out nobody who has the right ones',
+  files: 'test/strangers.test.ts',
+  ci: 1_000,
+  full: 10_000,
+  unit: 'guesses',
+})
+
 export const fuzzDrill = suiteDrill({
   id: 'S2',
   promise: 'made-up and damaged requests are answered as they must be, and none with a 5xx',

@@ -3,7 +3,14 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PenstockError } from '../../src/client/error.ts'
 import { asPenstockError } from './change.ts'
+import { withFieldErrors } from './field-errors.ts'
 import { rereadSession } from './session.ts'
+
+function withoutField(error: PenstockError, field: string): PenstockError | undefined {
+  const errors = error.errors.filter(({ pointer }) => pointer.replace(/^#\//, '') !== field)
+  if (errors.length === error.errors.length) return error
+  return errors.length === 0 ? undefined : withFieldErrors(error, errors)
+}
 
 interface ActionState {
   isBusy: boolean
@@ -24,5 +31,8 @@ export function useAction<Input extends unknown[]>(run: (...input: Input) => Pro
       await rereadSession(queries, error)
     }
   }
-  return { ...state, start }
+  /** A field that was changed is no longer marked. */
+  const touch = (field: string): void =>
+    setState(({ isBusy, error }) => ({ isBusy, error: error && withoutField(error, field) }))
+  return { ...state, start, touch }
 }

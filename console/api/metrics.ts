@@ -1,11 +1,14 @@
 // The figures of an organization, which the API tells as Prometheus text: counts, without reading every list to its end.
 import type { Member, Pipe, Service } from '../../src/client/shapes.ts'
+import { type ShownPipeState, shownPipeState } from '../components/pipe-state.ts'
 
 export interface Metrics {
   services: { id: string; name: string; state: Service['state'] }[]
   /** How many pipes of a service are in a state. */
   pipes: { serviceId: string; state: Pipe['state']; count: number }[]
   members: Partial<Record<Member['role'], number>>
+  /** The pipes with rejected rows that are kept now, those with the most first. */
+  rejected: { serviceId: string; pipeId: string; name: string; rows: number }[]
 }
 
 interface Sample {
@@ -15,7 +18,7 @@ interface Sample {
 }
 
 export function readMetrics(text: string): Metrics {
-  const metrics: Metrics = { services: [], pipes: [], members: {} }
+  const metrics: Metrics = { services: [], pipes: [], members: {}, rejected: [] }
   for (const { metric, labels, value } of samplesOf(text)) {
     const state = labels.state ?? ''
     if (metric === 'penstock_service_state' && value === 1) {
@@ -24,18 +27,25 @@ export function readMetrics(text: string): Metrics {
     if (metric === 'penstock_pipes' && value > 0) {
       metrics.pipes.push({ serviceId: labels.service ?? '', state: state as Pipe['state'], count: value })
     }
+    if (metric === rejectedMetric) {
+      const { service = '', pipe = '', name = '' } = labels
+      metrics.rejected.push({ serviceId: service, pipeId: pipe, name, rows: value })
+    }
     if (metric === 'penstock_members') metrics.members[labels.role as Member['role']] = value
   }
+  metrics.rejected.sort((one, other) => other.rows - one.rows)
   return metrics
 }
 
+const rejectedMetric = 'penstock_pipe_rejected_rows'
+
 const samplePattern = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/
-const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g
+const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)",?/gy
 
 function samplesOf(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
-    // By far the most: eight or nine for each pipe.
-    if (line.startsWith('penstock_pipe_')) return []
+    // By far the most: eight or nine for each pipe. Most pipes have no rejected rows.
+    if (line.startsWith('penstock_pipe_') && !(line.startsWith(rejectedMetric) && !line.endsWith(' 0'))) return []
     const [, metric, labels = '', value] = samplePattern.exec(line) ?? []
     if (!metric) return []
     const named = [...labels.matchAll(labelPattern)].map(([, name, quoted]) => [name!, unescaped(quoted!)])
@@ -47,6 +57,15 @@ function unescaped(quoted: string): string {
   return quoted.replaceAll(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character))
 }
 
+/** As the list of pipes shows them: none is Running beside a service that is down. */
+export function shownPipeCounts({ services, pipes }: Metrics): { state: ShownPipeState; count: number }[] {
+  const serviceOf = new Map(services.map((service) => [service.id, service]))
+  return pipes.map(({ serviceId, state, count }) => {
+    const service = serviceOf.get(serviceId)
+    return { state: service ? shownPipeState(state, service) : state, count }
+  })
+}
+
 /** How many there are in each state, in the order in which a reader wants to see them: what is wrong first. */
 export function countByState<State extends string>(items: { state: State; count?: number }[]): [State, number][] {
   const counts = new Map<State, number>()
@@ -54,7 +73,7 @@ export function countByState<State extends string>(items: { state: State; count?
   return [...counts].sort(([a], [b]) => rankOf(a) - rankOf(b))
 }
 
-const order = ['failed', 'internalerror', 'degraded', 'stopped', 'paused', 'completed', 'running']
+const order = ['failed', 'internalerror', 'degraded', 'waiting', 'stopped', 'paused', 'completed', 'running']
 
 function rankOf(state: string): number {
   const rank = order.indexOf(state.toLowerCase())

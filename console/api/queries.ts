@@ -1,6 +1,7 @@
 // What pages read, by name. The first part of a key is the organization: everything of it is read again after a change.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { Answer } from '../../src/client/caller.ts'
+import type { Pipe } from '../../src/client/shapes.ts'
 import { api } from './client.ts'
 import { readMetrics } from './metrics.ts'
 
@@ -62,8 +63,10 @@ export const metricsQuery = (organizationId: string) =>
     ...lively,
   })
 
-export const membersQuery = (organizationId: string) =>
-  pages([organizationId, 'members'], (cursor, signal) => api.listMembers({ organizationId, cursor }, { signal }))
+export const membersQuery = (organizationId: string, search?: string) =>
+  pages([organizationId, 'members', { search }], (cursor, signal) =>
+    api.listMembers({ organizationId, cursor, search }, { signal }),
+  )
 
 export const memberQuery = (organizationId: string, userId: string) =>
   queryOptions({
@@ -147,6 +150,15 @@ export const pipesQuery = (organizationId: string, serviceId: string) => ({
   ...lively,
 })
 
+/** The newest pipes of a service in a state. */
+export const pipesInStateQuery = (organizationId: string, serviceId: string, state: Pipe['state'], limit: number) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', 'in-state', state, limit],
+    queryFn: ({ signal }) => api.listPipes({ organizationId, serviceId, state, limit }, { signal }),
+    throwOnError: false,
+    ...lively,
+  })
+
 export const allPipesQuery = (organizationId: string, serviceId: string) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', 'all'],
@@ -177,6 +189,24 @@ export const pipeErrorsQuery = (organizationId: string, serviceId: string, pipeI
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'errors'],
     queryFn: ({ signal }) => api.listPipeErrors({ organizationId, serviceId, pipeId, limit: mostErrors }, { signal }),
+    throwOnError: false,
+    ...lively,
+  })
+
+export const mostRows = 100
+
+export const pipeRowsQuery = (organizationId: string, serviceId: string, pipeId: string, table: string | undefined) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'rows', table],
+    queryFn: ({ signal }) => api.getPipeRows({ organizationId, serviceId, pipeId, table, limit: mostRows }, { signal }),
+    throwOnError: false,
+    ...lively,
+  })
+
+export const serviceTablesQuery = (organizationId: string, serviceId: string) =>
+  queryOptions({
+    queryKey: [organizationId, 'services', serviceId, 'tables'],
+    queryFn: ({ signal }) => api.listServiceTables({ organizationId, serviceId }, { signal }),
     throwOnError: false,
     ...lively,
   })

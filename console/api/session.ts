@@ -105,6 +105,7 @@ export function loadAnew(path: '/console/' | '/console/sign-in' | '/console/invi
 
 export const account = {
   signIn: (email: string, password: string) => act<unknown>('POST', 'session', { email, password }),
+  lookAtLink: (token: string) => ask<{ name: string; email: string }>('POST', 'link', { token }),
   signInWithLink: (token: string) => act<unknown>('POST', 'session/link', { token }),
   signOut: () => act<unknown>('DELETE', 'session'),
   signOutEverywhere: () => act<unknown>('DELETE', 'sessions'),

@@ -1,10 +1,9 @@
 // An activity as a sentence without its subject: "changed the role of Amara Okafor to admin".
-import { Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Activity } from '../../src/client/shapes.ts'
 import { activityTypeLabel } from './activity-types.ts'
 import { type Kind, ServiceThing, shortId, strong, Thing } from './named-thing.tsx'
-import { PageLink } from './page-link.tsx'
+import { RowLink } from './row-parts.tsx'
 
 /** The target as the server recorded it, with the ids of what it belongs to. */
 type Target = Activity['target'] & { serviceId?: string }
@@ -89,7 +88,7 @@ export function ActivitySentence({ organizationId, activity }: { organizationId:
         </>
       )
     case 'pipe_errors_replayed':
-      return <>had the refused rows of the pipe {thing('pipe')} tried again</>
+      return <>retried rejected rows of the pipe {thing('pipe')}</>
     case 'pipe_scaled':
       return <>changed the scaling of the pipe {thing('pipe')}</>
     case 'pipe_settings_updated':
@@ -99,6 +98,8 @@ export function ActivitySentence({ organizationId, activity }: { organizationId:
           {thing('pipe')}
         </>
       )
+    case 'pipe_password_tried':
+      return <>tried the stored password of the pipe {thing('pipe')} at another host or port</>
     case 'pipe_updated':
       return (
         <>
@@ -210,18 +211,14 @@ export function Actor({ organizationId, activity }: { organizationId: string; ac
   }
   return (
     <>
-      <PageLink inherit fw={600} to="/o/$organizationId/keys/$keyId" params={{ organizationId, keyId: actor.id }}>
+      <RowLink isStrong to={`/o/${organizationId}/keys/${actor.id}`}>
         {name}
-      </PageLink>{' '}
+      </RowLink>{' '}
       <Aside>key</Aside>
     </>
   )
 }
 
 function Aside({ children }: { children: string }) {
-  return (
-    <Text span inherit c="dimmed">
-      ({children})
-    </Text>
-  )
+  return <span className="dimmed">({children})</span>
 }

@@ -5,7 +5,7 @@ import { activityTypes } from './activity-types.ts'
 
 it('has words for everything that an operation is recorded as', () => {
   const known = activityTypes.flatMap(({ types }) => Object.keys(types))
-  const recorded = operations.flatMap(({ activity }) => activity ?? [])
+  const recorded = operations.flatMap(({ activity, prepare }) => [activity ?? [], prepare?.activity ?? []].flat())
   assert.deepEqual(
     [...new Set(recorded)].filter((type) => !known.includes(type)),
     [],

@@ -35,10 +35,11 @@ export const activityTypes: { group: string; types: Record<string, string> }[] =
     types: {
       pipe_created: 'Pipe created',
       pipe_updated: 'Pipe changed',
+      pipe_password_tried: 'Stored password of a pipe tried at another host',
       pipe_settings_updated: 'Pipe settings changed',
       pipe_scaled: 'Pipe scaled',
       pipe_state_changed: 'Pipe started, stopped or resynced',
-      pipe_errors_replayed: 'Refused rows tried again',
+      pipe_errors_replayed: 'Rejected rows retried',
       pipe_deleted: 'Pipe deleted',
     },
   },

@@ -1,7 +1,9 @@
 // What stands below every form: the button that sends the change, and the command that would do the same.
-import { ActionIcon, Button, Code, Group, Popover, Stack, Text } from '@mantine/core'
+import { Button, Code, Group, Popover, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
 import { type ApiCall, curlOf, requestOf } from '../api/client.ts'
-import { CopyTextButton } from './copy.tsx'
+import { copyFailedText } from './copy.tsx'
+import { copyToClipboard } from './copy-to-clipboard.ts'
 import { TerminalIcon } from './icons.tsx'
 
 /**
@@ -10,58 +12,54 @@ import { TerminalIcon } from './icons.tsx'
  */
 const escapeStaysHere = { 'data-mantine-stop-propagation': 'true' }
 
-export function CurlButton({
-  call,
-  size = 'sm',
-  iconFor,
-}: {
-  call: ApiCall
-  size?: 'xs' | 'sm'
-  /** Where there is no room for words, only a sign is shown; this says what the call does: "make Amara Okafor an admin". */
-  iconFor?: string
-}) {
+/** Copies the command, and shows what was copied. */
+export function CurlButton({ call, size = 'sm' }: { call: ApiCall; size?: 'xs' | 'sm' }) {
+  const [isOpen, setOpen] = useState(false)
+  const [isCopied, setCopied] = useState(false)
   return (
-    <Popover width={560} position="top-start" withinPortal shadow="md" trapFocus returnFocus>
+    <Popover
+      opened={isOpen}
+      onChange={setOpen}
+      width={560}
+      position="top-start"
+      withinPortal
+      shadow="md"
+      trapFocus
+      returnFocus
+    >
       <Popover.Target>
-        {iconFor === undefined ? (
-          <Button variant="default" size={size} leftSection={<TerminalIcon size={16} />}>
-            Copy as curl
-          </Button>
-        ) : (
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            aria-label={`Copy as curl: ${iconFor}`}
-            title={`Copy as curl: ${iconFor}`}
-          >
-            <TerminalIcon size={16} />
-          </ActionIcon>
-        )}
+        <Button
+          variant="default"
+          size={size}
+          leftSection={<TerminalIcon size={16} />}
+          onClick={async () => {
+            if (isOpen) return setOpen(false)
+            setCopied(await copyToClipboard(curlOf(requestOf(call))))
+            setOpen(true)
+          }}
+        >
+          Copy as curl
+        </Button>
       </Popover.Target>
       <Popover.Dropdown maw="calc(100vw - 32px)" {...escapeStaysHere}>
-        <CurlText call={call} />
+        <CurlText call={call} isCopied={isCopied} />
       </Popover.Dropdown>
     </Popover>
   )
 }
 
-function CurlText({ call }: { call: ApiCall }) {
+function CurlText({ call, isCopied }: { call: ApiCall; isCopied: boolean }) {
   const request = requestOf(call)
   const text = curlOf(request)
   return (
     <Stack gap="xs">
-      <Text size="sm">
-        The same with an API key.
+      <Text size="sm" role="status">
+        {isCopied ? 'Copied: the same with an API key.' : `${copyFailedText}. It does the same with an API key.`}
         {hasSecret(request.body) && ' Secrets that you typed are in it: mind where you paste it.'}
       </Text>
       <Code block tabIndex={0} {...escapeStaysHere} mah={320} style={{ overflow: 'auto' }}>
         {text}
       </Code>
-      <Group>
-        <CopyTextButton text={text} size="xs" {...escapeStaysHere}>
-          Copy
-        </CopyTextButton>
-      </Group>
     </Stack>
   )
 }

@@ -16,6 +16,8 @@ export interface Confirmation<Result> {
   /** Names what is done: "Remove member". */
   label: string
   call: ApiCall<Result>
+  /** What is said when it worked: "Pipe orders deleted". Undefined where the page itself shows the result. */
+  doneText: string | undefined
   /** When it cannot be undone: the name has to be typed. */
   typeToConfirm?: string
   danger?: boolean
@@ -37,6 +39,7 @@ function Content<Result>({
   children,
   label,
   call,
+  doneText,
   typeToConfirm,
   danger = true,
   onClose,
@@ -45,6 +48,7 @@ function Content<Result>({
   const [typed, setTyped] = useState('')
   const change = useChange<Result>({
     organizationId,
+    doneText,
     onDone: async (answer) => {
       onClose()
       await onDone?.(answer)

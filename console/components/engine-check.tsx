@@ -107,7 +107,7 @@ function adviceFor(reason: string, { protocol, port, host, username }: Endpoint)
       /is not ClickHouse over HTTP/,
       [`The port of the HTTP interface is needed, not the one of the native protocol (9000, with TLS 9440).`, tls],
     ],
-    [/answered with its error/, ['Look the number up in the log of the engine: it is up, and could not answer.']],
+    [/its error \d/, ['The engine is up, and could not answer: its log has more about this error.']],
     [
       /can allow that with|never connects to|own database/,
       ['Use an address of the engine that Penstock may connect to.'],

@@ -1,6 +1,6 @@
 import { NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { exactTime } from './time.tsx'
+import { exactTime } from './exact-time.ts'
 
 const dayMs = 86_400_000
 const presets = [

@@ -1,6 +1,6 @@
 // Settings and scaling of a pipe: every field with its value, its default and its meaning; to be changed in place, with the
 // exact change shown before it is sent.
-import { Alert, Stack, Text, Title } from '@mantine/core'
+import { Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { fieldError, useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
@@ -64,20 +64,6 @@ export function FieldEditor(props: FieldEditorProps) {
         )
       }
     >
-      {isSaved && (
-        <Alert
-          color="green"
-          variant="light"
-          role="status"
-          tabIndex={-1}
-          ref={focusOn}
-          withCloseButton
-          closeButtonLabel="Close"
-          onClose={() => setIsSaved(false)}
-        >
-          Saved.
-        </Alert>
-      )}
       {isEditing ? (
         <EditedFields
           {...props}
@@ -87,11 +73,13 @@ export function FieldEditor(props: FieldEditorProps) {
           }}
         />
       ) : (
-        <FieldTable
-          caption={title}
-          fields={fields}
-          cell={(name, field) => <ShownValue value={present.values[name]!} field={field} />}
-        />
+        <div tabIndex={-1} className="step-content" ref={isSaved ? focusOn : undefined}>
+          <FieldTable
+            caption={title}
+            fields={fields}
+            cell={(name, field) => <ShownValue value={present.values[name]!} field={field} />}
+          />
+        </div>
       )}
       {children}
     </Section>
@@ -111,7 +99,7 @@ function EditedFields({
   // What the edits began with: what somebody else changes meanwhile must not slip in below them.
   const [base, setBase] = useState(present)
   const [edits, setEdits] = useState<FieldPatch>({})
-  const change = useChange<unknown>({ organizationId, onDone: () => onEnd(true) })
+  const change = useChange<unknown>({ organizationId, doneText: `${title} saved`, onDone: () => onEnd(true) })
   const patch = Object.fromEntries(
     Object.entries(edits).filter(([name, value]) => (value ?? fields[name]!.default) !== base.values[name]),
   )
@@ -122,6 +110,7 @@ function EditedFields({
   }))
   const isOutdated = change.error?.code === 'version_mismatch'
   const call = callOf(patch, base.etag)
+  const error = change.errorOf(call)
   const hasChanges = changes.length > 0
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
@@ -145,7 +134,7 @@ function EditedFields({
               name={name}
               field={field}
               value={name in edits ? edits[name]! : base.values[name]!}
-              error={fieldError(change.error, name)}
+              error={fieldError(error, name)}
               onChange={(value) => setEdits({ ...edits, [name]: value })}
             />
           )}
@@ -169,7 +158,7 @@ function EditedFields({
             }}
           />
         ) : (
-          <ProblemNotice error={change.error} shownFields={Object.keys(fields)} />
+          <ProblemNotice error={error} shownFields={Object.keys(fields)} />
         )}
         <ChangeBar
           call={call}

@@ -1,4 +1,4 @@
-// What is kept in place of a row that was refused: where a queue tells of objects, also messages that led nowhere and files that
+// What is kept in place of a rejected row: where a queue tells of objects, also messages that led nowhere and files that
 // could not be loaded. The API tells them apart by their partition and position.
 import type { PipeBadRow } from '../../src/client/shapes.ts'
 

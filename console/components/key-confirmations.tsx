@@ -1,6 +1,7 @@
 // What is asked before a key is switched off or deleted; both pages of keys ask the same.
 import type { Key } from '../../src/client/shapes.ts'
 import { Confirm } from './confirm.tsx'
+import { rolesText } from './role.ts'
 import { RotateKey } from './rotate-key.tsx'
 import { Time } from './time.tsx'
 
@@ -34,6 +35,7 @@ export function KeyConfirmation({
         organizationId={organizationId}
         title={`Disable “${apiKey.name}”?`}
         label="Disable key"
+        doneText={`Key ${apiKey.name} disabled`}
         call={(api) => api.updateKey(keyPath, { state: 'disabled' })}
         opened={action === 'disable'}
         onClose={onClose}
@@ -44,17 +46,19 @@ export function KeyConfirmation({
         organizationId={organizationId}
         title={`Enable “${apiKey.name}”?`}
         label="Enable key"
+        doneText={`Key ${apiKey.name} enabled`}
         call={(api) => api.updateKey(keyPath, { state: 'enabled' })}
         danger={false}
         opened={action === 'enable'}
         onClose={onClose}
       >
-        Whoever has its secret can use the key again, as {apiKey.roles.join(' and ')}.
+        Whoever has its secret can use the key again, as {rolesText(apiKey.roles)}.
       </Confirm>
       <Confirm
         organizationId={organizationId}
         title={`Delete “${apiKey.name}”?`}
         label="Delete key"
+        doneText={`Key ${apiKey.name} deleted`}
         call={(api) => api.deleteKey(keyPath)}
         typeToConfirm={apiKey.name}
         opened={action === 'delete'}

@@ -1,5 +1,6 @@
 import { Radio, Stack } from '@mantine/core'
 import type { Key } from '../../src/client/shapes.ts'
+import { roleLabels } from './role.ts'
 
 type Role = Key['roles'][number]
 
@@ -19,13 +20,13 @@ export function KeyRoleInput({
       <Stack gap="xs" mt="xs">
         <Radio
           value="developer"
-          label="developer"
+          label={roleLabels.developer}
           description="Reads everything and changes nothing: for dashboards and monitoring."
           disabled={disabled}
         />
         <Radio
           value="admin"
-          label="admin"
+          label={roleLabels.admin}
           description="May do everything, also make other keys: for deployments and infrastructure as code."
           disabled={disabled}
         />

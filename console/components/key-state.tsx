@@ -1,37 +1,22 @@
-import { Badge, Text } from '@mantine/core'
 import type { IpAccess, Key } from '../../src/client/shapes.ts'
+import { type KeyStanding, standingOf } from './key-standing.ts'
+import { type BadgeColor, WordBadge } from './state-badge.tsx'
 import { Time } from './time.tsx'
 
-export type KeyStanding = 'enabled' | 'disabled' | 'expired'
-
-const colors: Record<KeyStanding, string> = { enabled: 'green', disabled: 'gray', expired: 'red' }
-
-/** Whether the key is let in now: one that is enabled may have expired. */
-export function standingOf({ state, expireAt }: Pick<Key, 'state' | 'expireAt'>, now = Date.now()): KeyStanding {
-  if (state === 'disabled') return 'disabled'
-  return expireAt !== null && Date.parse(expireAt) <= now ? 'expired' : 'enabled'
+const badges: Record<KeyStanding, { label: string; color: BadgeColor }> = {
+  enabled: { label: 'Enabled', color: 'green' },
+  disabled: { label: 'Disabled', color: 'gray' },
+  expired: { label: 'Expired', color: 'red' },
 }
 
 export function KeyStateBadge({ apiKey }: { apiKey: Key }) {
-  const standing = standingOf(apiKey)
-  return (
-    <Badge color={colors[standing]} variant="light" size="sm" className={`state-badge state-${colors[standing]}`}>
-      {standing}
-    </Badge>
-  )
+  const { label, color } = badges[standingOf(apiKey)]
+  return <WordBadge color={color}>{label}</WordBadge>
 }
 
-/** A moment that may not be there. */
-export function MomentOrNever({ at }: { at: string | null }) {
-  return at === null ? (
-    <Text span size="sm" c="dimmed">
-      never
-    </Text>
-  ) : (
-    <Text span size="sm">
-      <Time at={at} />
-    </Text>
-  )
+/** A timestamp that may not be there. */
+export function TimeOrNever({ at }: { at: string | null }) {
+  return at === null ? <span className="dimmed">never</span> : <Time at={at} />
 }
 
 export function usableFrom(list: Pick<IpAccess, 'source'>[]): string {

@@ -1,7 +1,9 @@
-// A list of the API as a table: pages are added with a button. On a narrow screen each row stands as a block of its own.
+// A list of the API as a table: pages are added with a button. On a narrow screen each row is a block.
+// Lists have thousands of rows, and a person waits for each of them: a row is rendered again only when its item or the columns
+// change, and its cells are plain elements. What costs more (menus, dialogs) is rendered once for the table, on demand.
 import { Button, Center, Skeleton, Stack, Table } from '@mantine/core'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { memo, type ReactNode } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
 import { asPenstockError } from '../api/change.ts'
 import { useLasting } from './loading.tsx'
@@ -14,6 +16,12 @@ export interface Column<Item> {
   cell: (item: Item) => ReactNode
   width?: number | string
   align?: 'left' | 'right'
+}
+
+export type ListQuery = Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage' | 'isFetchingNextPage'> & {
+  fetchNextPage: () => unknown
+  isFetchNextPageError?: boolean
+  error?: Error | null
 }
 
 /** The items of all pages that were read. */
@@ -33,13 +41,10 @@ export function ListTable<Item>({
   /** For screen readers. */
   caption: string
   items: Item[]
+  /** Must stay the same object from one render to the next: other columns render every row again. */
   columns: Column<Item>[]
   keyOf: (item: Item) => string
-  query: Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage' | 'isFetchingNextPage'> & {
-    fetchNextPage: () => unknown
-    isFetchNextPageError?: boolean
-    error?: Error | null
-  }
+  query: ListQuery
   /** Shown instead of a table without rows. */
   empty: ReactNode
   minWidth?: number
@@ -61,29 +66,23 @@ export function ListTable<Item>({
         // What scrolls must be reachable with the keyboard, also when nothing in it is.
         scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': caption } }}
       >
-        <Table verticalSpacing="sm" highlightOnHover className="list-table">
-          <Table.Caption className="visually-hidden">{caption}</Table.Caption>
-          <Table.Thead>
-            <Table.Tr>
+        <table className="list-table">
+          <caption className="visually-hidden">{caption}</caption>
+          <thead>
+            <tr>
               {columns.map(({ label, isLabelHidden, width, align }) => (
-                <Table.Th key={label} scope="col" w={width} ta={align}>
+                <th key={label} scope="col" style={{ width, textAlign: align }}>
                   <span className={isLabelHidden ? 'visually-hidden' : undefined}>{label}</span>
-                </Table.Th>
+                </th>
               ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
+            </tr>
+          </thead>
+          <tbody>
             {items.map((item) => (
-              <Table.Tr key={keyOf(item)}>
-                {columns.map(({ label, isLabelHidden, cell, align }) => (
-                  <Table.Td key={label} ta={align} data-label={isLabelHidden ? undefined : label}>
-                    <div className="list-cell">{cell(item)}</div>
-                  </Table.Td>
-                ))}
-              </Table.Tr>
+              <Row key={keyOf(item)} item={item} columns={columns} />
             ))}
-          </Table.Tbody>
-        </Table>
+          </tbody>
+        </table>
       </Table.ScrollContainer>
       {query.isFetchNextPageError && !query.isFetchingNextPage && (
         <ProblemNotice error={asPenstockError(query.error)} title="The rest of the list could not be read" />
@@ -96,5 +95,23 @@ export function ListTable<Item>({
         </Center>
       )}
     </Stack>
+  )
+}
+
+const Row = memo(ListRow) as typeof ListRow
+
+function ListRow<Item>({ item, columns }: { item: Item; columns: Column<Item>[] }) {
+  return (
+    <tr>
+      {columns.map(({ label, isLabelHidden, cell, align }) => (
+        <td
+          key={label}
+          className={align === 'right' ? 'align-right' : undefined}
+          data-label={isLabelHidden ? undefined : label}
+        >
+          <div className="list-cell">{cell(item)}</div>
+        </td>
+      ))}
+    </tr>
   )
 }

@@ -64,13 +64,15 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
 function ProblemPage({ problem, onRetry }: { problem: ReturnType<typeof asPenstockError>; onRetry: () => void }) {
   const router = useRouter()
   const isFramed = useContext(IsFramed)
-  const title = problem.status === 0 ? 'Penstock does not answer' : 'This page could not be shown'
+  const title = problem.status === 0 ? "Can't reach Penstock" : 'This page could not be shown'
   useDocumentTitle(title)
   return (
     <Center mih={360} p="md" component={isFramed ? 'div' : 'main'}>
       <Stack align="center" maw={520} role="alert">
         <Title order={1}>{title}</Title>
-        <Text ta="center">{problem.message}</Text>
+        <Text ta="center">
+          {problem.status === 0 ? 'Check your connection, and that Penstock is running.' : problem.message}
+        </Text>
         <RequestId id={problem.requestId} />
         <Group>
           <Button

@@ -14,9 +14,9 @@ const leastHeight = 2
 
 export function MinutesChart({ minutes }: { minutes: Minute[] }) {
   const aboutId = useId()
-  const most = Math.max(...minutes.map(({ written, refused }) => written + refused))
+  const most = Math.max(...minutes.map(({ written, rejected }) => written + rejected))
   const scale = roundScale(most)
-  const refused = sumOf(minutes, 'refused')
+  const rejected = sumOf(minutes, 'rejected')
   const width = minutes.length * barDistance
   return (
     <Stack gap="xs" component="figure" m={0}>
@@ -24,10 +24,10 @@ export function MinutesChart({ minutes }: { minutes: Minute[] }) {
         <Text size="sm" fw={600} component="figcaption">
           {title}
         </Text>
-        {refused > 0 && (
+        {rejected > 0 && (
           <Group gap="md" aria-hidden="true">
             <Key name="written" />
-            <Key name="refused" />
+            <Key name="rejected" />
           </Group>
         )}
       </Group>
@@ -64,12 +64,12 @@ export function MinutesChart({ minutes }: { minutes: Minute[] }) {
           <summary>Show as a table</summary>
           <ScrollTable
             caption={title}
-            items={minutes.filter(({ written, refused }) => written + refused > 0).toReversed()}
+            items={minutes.filter(({ written, rejected }) => written + rejected > 0).toReversed()}
             keyOf={({ atMs }) => String(atMs)}
             columns={[
               { label: 'Minute', cell: timeOf },
               { label: 'Written', cell: ({ written }) => written.toLocaleString('en') },
-              { label: 'Refused', cell: ({ refused }) => refused.toLocaleString('en') },
+              { label: 'Rejected', cell: ({ rejected }) => rejected.toLocaleString('en') },
             ]}
           />
         </details>
@@ -78,22 +78,22 @@ export function MinutesChart({ minutes }: { minutes: Minute[] }) {
   )
 }
 
-/** Refused rows stand on those that were written. */
+/** Rejected rows stand on those that were written. */
 function Bars({ minute, x, scale }: { minute: Minute; x: number; scale: number }) {
   const heightOf = (rows: number) => (rows === 0 ? 0 : Math.max(leastHeight, (rows / scale) * height))
   const written = heightOf(minute.written)
-  const refused = heightOf(minute.refused)
+  const rejected = heightOf(minute.rejected)
   return (
     <g>
-      <title>{`${timeOf(minute)}: ${countOf(minute.written, 'row')} written, ${minute.refused.toLocaleString('en')} refused`}</title>
+      <title>{`${timeOf(minute)}: ${countOf(minute.written, 'row')} written, ${minute.rejected.toLocaleString('en')} rejected`}</title>
       <rect x={x} y={0} width={barDistance} height={height} className="minutes-place" />
       <rect x={x + 1} y={height - written} width={barWidth} height={written} className="minutes-written" />
-      <rect x={x + 1} y={height - written - refused} width={barWidth} height={refused} className="minutes-refused" />
+      <rect x={x + 1} y={height - written - rejected} width={barWidth} height={rejected} className="minutes-rejected" />
     </g>
   )
 }
 
-function Key({ name }: { name: 'written' | 'refused' }) {
+function Key({ name }: { name: 'written' | 'rejected' }) {
   return (
     <Group gap={6}>
       <svg width={10} height={10} aria-hidden="true">

@@ -14,9 +14,9 @@ const moved = (time: string, rowsWritten: number, rowsRefused = 0) => ({
 it('an hour has sixty minutes, also those in which nothing happened', () => {
   const minutes = lastHour([moved('15:40', 5), moved('15:41', 7, 2), moved('16:40', 9)], at('16:40:30'))
   assert.equal(minutes.length, 60)
-  assert.deepEqual(minutes[0], { atMs: at('15:41:00'), written: 7, refused: 2 })
-  assert.deepEqual(minutes[1], { atMs: at('15:42:00'), written: 0, refused: 0 })
-  assert.deepEqual(minutes.at(-1), { atMs: at('16:40:00'), written: 9, refused: 0 })
+  assert.deepEqual(minutes[0], { atMs: at('15:41:00'), written: 7, rejected: 2 })
+  assert.deepEqual(minutes[1], { atMs: at('15:42:00'), written: 0, rejected: 0 })
+  assert.deepEqual(minutes.at(-1), { atMs: at('16:40:00'), written: 9, rejected: 0 })
 })
 
 it('the rate is that of the last sixty seconds', () => {
@@ -29,10 +29,10 @@ it('a scale ends with a number that is easy to read', () => {
   assert.deepEqual([0, 1, 3, 17, 100, 101, 4999].map(roundScale), [2, 2, 5, 20, 100, 200, 5000])
 })
 
-it('the most that a minute has is told of the rows that were written, without those that were refused', () => {
+it('the most that a minute has is told of the rows that were written, without those that were rejected', () => {
   const hour = (...moves: ReturnType<typeof moved>[]) => summaryOf(lastHour(moves, at('16:40:30')))
   assert.equal(hour(), 'Nothing was moved in the last hour.')
-  assert.equal(hour(moved('16:39', 10)), '10 rows written, at most 10 in a minute.')
-  assert.equal(hour(moved('16:38', 10), moved('16:39', 12, 6)), '22 rows written, at most 12 in a minute; 6 refused.')
-  assert.equal(hour(moved('16:39', 0, 6)), '0 rows written; 6 refused.')
+  assert.equal(hour(moved('16:39', 10)), '10 rows written, peak 10/min.')
+  assert.equal(hour(moved('16:38', 10), moved('16:39', 12, 6)), '22 rows written, peak 12/min; 6 rejected.')
+  assert.equal(hour(moved('16:39', 0, 6)), '0 rows written; 6 rejected.')
 })

@@ -8,7 +8,7 @@ const minuteMs = 60_000
 export interface Minute {
   atMs: number
   written: number
-  refused: number
+  rejected: number
 }
 
 /** The last hour, the oldest first, up to the minute that is not over yet. */
@@ -18,7 +18,7 @@ export function lastHour(throughput: PipeThroughput[], nowMs: number): Minute[] 
   return Array.from({ length: shownMinutes }, (_, index) => {
     const atMs = present - (shownMinutes - 1 - index) * minuteMs
     const one = known.get(atMs)
-    return { atMs, written: one?.rowsWritten ?? 0, refused: one?.rowsRefused ?? 0 }
+    return { atMs, written: one?.rowsWritten ?? 0, rejected: one?.rowsRefused ?? 0 }
   })
 }
 
@@ -42,13 +42,13 @@ export function roundScale(most: number): number {
 
 /** The hour in a sentence. */
 export function summaryOf(minutes: Minute[]): string {
-  const [written, refused] = [sumOf(minutes, 'written'), sumOf(minutes, 'refused')]
-  if (written + refused === 0) return 'Nothing was moved in the last hour.'
+  const [written, rejected] = [sumOf(minutes, 'written'), sumOf(minutes, 'rejected')]
+  if (written + rejected === 0) return 'Nothing was moved in the last hour.'
   const most = Math.max(...minutes.map((minute) => minute.written))
-  const told = `${countOf(written, 'row')} written${written === 0 ? '' : `, at most ${most.toLocaleString('en')} in a minute`}`
-  return refused === 0 ? `${told}.` : `${told}; ${refused.toLocaleString('en')} refused.`
+  const told = `${countOf(written, 'row')} written${written === 0 ? '' : `, peak ${most.toLocaleString('en')}/min`}`
+  return rejected === 0 ? `${told}.` : `${told}; ${rejected.toLocaleString('en')} rejected.`
 }
 
-export function sumOf(minutes: Minute[], name: 'written' | 'refused'): number {
+export function sumOf(minutes: Minute[], name: 'written' | 'rejected'): number {
   return minutes.reduce((sum, minute) => sum + minute[name], 0)
 }

@@ -1,5 +1,4 @@
 // A member, key, service or pipe that an activity names by its id only.
-import { Text } from '@mantine/core'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import {
@@ -13,18 +12,14 @@ import {
   servicesQuery,
 } from '../api/queries.ts'
 import { itemsOf } from './list-table.tsx'
-import { PageLink } from './page-link.tsx'
+import { RowLink } from './row-parts.tsx'
 
 /** Names change seldom, and none of them is worth an error page: what is not found is shown by its id. */
 const forNames = { refetchInterval: false, staleTime: 60_000, throwOnError: false } as const
 
 /** In bold, as names stand in a sentence. */
 export function strong(text: unknown): ReactNode {
-  return (
-    <Text span inherit fw={600} style={{ overflowWrap: 'anywhere' }}>
-      {String(text)}
-    </Text>
-  )
+  return <b className="row-strong">{String(text)}</b>
 }
 
 export type Kind = 'member' | 'key' | 'service' | 'pipe'
@@ -63,9 +58,9 @@ function MemberThing({ organizationId, id, recorded }: NamedThing) {
   const member = listed ?? one.data?.result
   if (!member) return strong(recorded ?? shortId(id))
   return (
-    <PageLink inherit fw={600} to="/o/$organizationId/members" params={{ organizationId }}>
+    <RowLink isStrong to={`/o/${organizationId}/members`}>
       {member.name}
-    </PageLink>
+    </RowLink>
   )
 }
 
@@ -76,9 +71,9 @@ function KeyThing({ organizationId, id, recorded }: NamedThing) {
   const key = listed ?? one.data?.result
   if (!key) return strong(recorded ?? shortId(id))
   return (
-    <PageLink inherit fw={600} to="/o/$organizationId/keys/$keyId" params={{ organizationId, keyId: id }}>
+    <RowLink isStrong to={`/o/${organizationId}/keys/${id}`}>
       {key.name}
-    </PageLink>
+    </RowLink>
   )
 }
 
@@ -89,9 +84,9 @@ export function ServiceThing({ organizationId, id, recorded }: NamedThing) {
   const service = listed ?? one.data?.result
   if (!service) return strong(recorded ?? shortId(id))
   return (
-    <PageLink inherit fw={600} to="/o/$organizationId/services/$serviceId" params={{ organizationId, serviceId: id }}>
+    <RowLink isStrong to={`/o/${organizationId}/services/${id}`}>
       {service.name}
-    </PageLink>
+    </RowLink>
   )
 }
 
@@ -109,14 +104,9 @@ function PipeThing({ organizationId, id, serviceId = '', recorded }: NamedThing 
   const pipe = listed ?? one.data?.result
   if (!pipe) return strong(recorded ?? shortId(id))
   return (
-    <PageLink
-      inherit
-      fw={600}
-      to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-      params={{ organizationId, serviceId, pipeId: id }}
-    >
+    <RowLink isStrong to={`/o/${organizationId}/services/${serviceId}/pipes/${id}`}>
       {pipe.name}
-    </PageLink>
+    </RowLink>
   )
 }
 

@@ -54,8 +54,8 @@ export const stateMeanings: Record<PipeState, string> = {
   Pausing: 'The pipe finishes what it has begun, and pauses by itself.',
   Paused: 'The pipe is paused, and keeps its place in the source. Nothing is read until it is started.',
   Completed: 'The pipe had an end and has reached it.',
-  Degraded: 'The pipe meets errors, and tries again by itself.',
-  Failed: 'The pipe has stopped because of something that people must mend. Start it again when it is mended.',
+  Degraded: 'The pipe has errors, and retries.',
+  Failed: 'The pipe has stopped because of an error that needs a person. Fix it, then start the pipe again.',
   InternalError: 'The pipe has stopped because of a defect of Penstock. It can be started again.',
 }
 
@@ -75,7 +75,7 @@ export const kafkaFields = {
   brokers: { label: 'Brokers', about: 'host:port, separated by commas.' },
   topics: { label: 'Topics', about: 'Separated by commas.' },
   format: { label: 'Format', about: 'Confluent Avro needs a schema registry.' },
-  consumerGroup: { label: 'Consumer group', about: 'Left empty: penstock- and the id of the pipe.' },
+  consumerGroup: { label: 'Consumer group', about: 'Default: penstock- and the id of the pipe.' },
   offset: { label: 'Where reading begins' },
   caCertificate: { label: 'CA certificate', about: 'PEM. Needed when the brokers use a certificate of your own.' },
   iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
@@ -144,7 +144,7 @@ export const postgresFields = {
 
 export const postgresSettingFields = {
   replicationMode: { label: 'Replication mode' },
-  publicationName: { label: 'Publication', about: 'One that exists. Left empty: one is made.' },
+  publicationName: { label: 'Publication', about: 'One that exists. Default: Penstock creates one.' },
   replicationSlotName: {
     label: 'Replication slot',
     about: 'One that exists; only when the pipe just follows changes.',
@@ -186,7 +186,7 @@ export const secretFields = {
 } satisfies Record<string, FieldText>
 
 export const destinationFields = {
-  database: { label: 'Database', about: 'Database of the service.' },
+  database: { label: 'Database', about: 'Database of the service. It cannot be changed later.' },
   table: { label: 'Table', about: 'Table of the service.' },
   managedTable: { label: 'Managed table', about: 'Penstock creates and extends the table.' },
   columns: { label: 'Columns', about: 'All columns of the table.' },

@@ -1,5 +1,4 @@
 // The tables that a pipe fills, in a list of pipes.
-import { Stack, Text } from '@mantine/core'
 import type { Pipe } from '../../src/client/shapes.ts'
 
 /** As people write them: `database.table`. */
@@ -11,15 +10,9 @@ export function tablesOf({ source, destination: { database, table } }: Pipe): st
 export function PipeTables({ pipe }: { pipe: Pipe }) {
   const [first, ...others] = tablesOf(pipe)
   return (
-    <Stack gap={0}>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {first}
-      </Text>
-      {others.length > 0 && (
-        <Text size="xs" c="dimmed">
-          and {others.length} more
-        </Text>
-      )}
-    </Stack>
+    <>
+      {first}
+      {others.length > 0 && <div className="row-more">and {others.length} more</div>}
+    </>
   )
 }

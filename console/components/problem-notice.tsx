@@ -1,7 +1,9 @@
 import { Alert, type AlertProps, List, Text } from '@mantine/core'
 import type { PenstockError } from '../../src/client/error.ts'
+import { asPenstockError } from '../api/change.ts'
 import { isOutcomeUnknown } from '../api/unknown-outcome.ts'
 import { CopyText } from './copy.tsx'
+import { isUnreachable } from './out-of-date-notice.tsx'
 
 /** Whoever asks for help with an error is asked for this. */
 export function RequestId({ id }: { id: string | undefined }) {
@@ -47,4 +49,9 @@ export function ProblemNotice({
       <RequestId id={error.requestId} />
     </Alert>
   )
+}
+
+/** Why a part of a page could not be read. That nobody answers is said once, above the page. */
+export function ReadProblem({ error, title }: { error: unknown; title: string }) {
+  return isUnreachable(error) ? null : <ProblemNotice error={asPenstockError(error)} title={title} />
 }

@@ -3,10 +3,17 @@ import type { Role } from '../api/session.ts'
 /** What each role may do; goes on after "who". */
 export const roleInWords: Record<Role, string> = {
   admin: 'may do everything',
-  developer: 'may read everything and change nothing',
+  developer: 'is read-only',
+}
+
+export const roleLabels: Record<Role, string> = { admin: 'Admin', developer: 'Developer' }
+
+/** Of a key, which may have both. */
+export function rolesText(roles: Role[]): string {
+  return roles.map((role) => roleLabels[role]).join(', ')
 }
 
 export const roleChoices: { value: Role; label: string; description: string }[] = [
-  { value: 'developer', label: 'Developer', description: 'May read everything and change nothing.' },
-  { value: 'admin', label: 'Admin', description: 'May do everything, also invite and remove people.' },
+  { value: 'developer', label: roleLabels.developer, description: 'Read-only: sees everything, changes nothing.' },
+  { value: 'admin', label: roleLabels.admin, description: 'May do everything, also invite and remove people.' },
 ]

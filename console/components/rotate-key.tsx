@@ -7,8 +7,8 @@ import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from './change-bar.tsx'
 import { Dialog, useHoldOpen } from './dialog.tsx'
 import { KeySecret } from './key-secret.tsx'
+import { previousSecretText } from './key-standing.ts'
 import { ProblemNotice } from './problem-notice.tsx'
-import { exactTime } from './time.tsx'
 
 const graces = [
   {
@@ -51,14 +51,10 @@ export function RotateKey({
       {made ? (
         <Stack>
           <KeySecret organizationId={organizationId} made={made}>
-            <Text size="sm">
-              {made.key.previousSecretValidUntil === null
-                ? 'The secret from before no longer works.'
-                : `The secret from before works until ${exactTime(made.key.previousSecretValidUntil)}.`}
-            </Text>
+            <Text size="sm">The previous secret {previousSecretText(made.key)}.</Text>
           </KeySecret>
           <Group justify="flex-end">
-            <Button onClick={close}>I have kept the secret</Button>
+            <Button onClick={close}>I've saved the secret</Button>
           </Group>
         </Stack>
       ) : (
@@ -80,7 +76,11 @@ function ChooseGrace({
   onMade: (made: KeyWithSecret) => void
 }) {
   const [graceSeconds, setGraceSeconds] = useState(3600)
-  const change = useChange<KeyWithSecret>({ organizationId, onDone: ({ result }) => onMade(result) })
+  const change = useChange<KeyWithSecret>({
+    organizationId,
+    doneText: undefined,
+    onDone: ({ result }) => onMade(result),
+  })
   useHoldOpen(change.isSending)
   const call: ApiCall<KeyWithSecret> = (api) => api.rotateKey({ organizationId, keyId: apiKey.id }, { graceSeconds })
   return (

@@ -4,6 +4,8 @@ import type { ReactNode } from 'react'
 
 export interface ScrollColumn<Item> {
   label: string
+  /** Below the label, such as a type. */
+  detail?: string
   cell: (item: Item) => ReactNode
 }
 
@@ -31,9 +33,10 @@ export function ScrollTable<Item>({
         <Table.Caption className="visually-hidden">{caption}</Table.Caption>
         <Table.Thead>
           <Table.Tr>
-            {columns.map(({ label }) => (
+            {columns.map(({ label, detail }) => (
               <Table.Th key={label} scope="col">
                 {label}
+                {detail && <div className="column-detail">{detail}</div>}
               </Table.Th>
             ))}
           </Table.Tr>

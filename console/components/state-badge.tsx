@@ -1,10 +1,11 @@
-import { Badge } from '@mantine/core'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
+import { type ShownPipeState, shownPipeState } from './pipe-state.ts'
 
-type State = Pipe['state'] | Service['state']
+type State = ShownPipeState | Service['state']
+export type BadgeColor = 'green' | 'red' | 'orange' | 'gray' | 'blue'
 
-/** Told by the word as well as by the color: not everybody sees the color. */
-function colorOf(state: State): string {
+/** Of services and pipes alike: the API writes the ones in lower case and the others capitalized. */
+function colorOf(state: State): BadgeColor {
   switch (state.toLowerCase()) {
     case 'running':
       return 'green'
@@ -12,6 +13,7 @@ function colorOf(state: State): string {
     case 'internalerror':
       return 'red'
     case 'degraded':
+    case 'waiting':
       return 'orange'
     case 'stopped':
     case 'paused':
@@ -21,10 +23,35 @@ function colorOf(state: State): string {
   }
 }
 
-export function StateBadge({ state, size = 'sm' }: { state: State; size?: 'sm' | 'md' | 'lg' }) {
+/** A state as the console writes it: `running` and `Running` are "Running". */
+export function stateLabel(state: State): string {
+  if (state === 'InternalError') return 'Internal error'
+  if (state === 'Resync') return 'Resyncing'
+  return state.charAt(0).toUpperCase() + state.slice(1)
+}
+
+/** The word says it as well as the color: not everybody sees the color. */
+export function WordBadge({ color, size, children }: { color: BadgeColor; size?: 'lg' | undefined; children: string }) {
+  return <span className={`state-badge state-${color}${size === 'lg' ? ' state-large' : ''}`}>{children}</span>
+}
+
+/** Not Running beside a service that is down. */
+export function PipeStateBadge({
+  state,
+  service,
+  size,
+}: {
+  state: Pipe['state']
+  service: Pick<Service, 'state'>
+  size?: 'lg'
+}) {
+  return <StateBadge state={shownPipeState(state, service)} {...(size && { size })} />
+}
+
+export function StateBadge({ state, size }: { state: State; size?: 'lg' }) {
   return (
-    <Badge color={colorOf(state)} variant="light" size={size} className={`state-badge state-${colorOf(state)}`}>
-      {state}
-    </Badge>
+    <WordBadge color={colorOf(state)} size={size}>
+      {stateLabel(state)}
+    </WordBadge>
   )
 }

@@ -1,37 +1,30 @@
-import { Tooltip } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { useSyncExternalStore } from 'react'
+import { exactTime } from './exact-time.ts'
+import { relativeTime } from './relative-time.ts'
 
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['year', 31_536_000_000],
-  ['month', 2_592_000_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-]
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const listeners = new Set<() => void>()
+let timer: ReturnType<typeof setInterval> | undefined
 
-function fromNow(at: number, now: number): string {
-  const [unit, ms] = units.find(([, size]) => Math.abs(at - now) >= size) ?? ['second', 1000]
-  if (unit === 'second') return at > now ? 'in a moment' : 'just now'
-  return relative.format(Math.trunc((at - now) / ms), unit)
+/** One timer for all times on the page. Only those whose words have changed are rendered again. */
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  timer ??= setInterval(() => {
+    for (const tell of listeners) tell()
+  }, 30_000)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
 }
 
-/** How long ago, with the exact moment for whoever points at it. */
+/** How long ago, with the exact time for whoever points at it. */
 export function Time({ at }: { at: string }) {
-  const [, tellAgain] = useState(0)
-  useEffect(() => {
-    const timer = setInterval(() => tellAgain((times) => times + 1), 30_000)
-    return () => clearInterval(timer)
-  }, [])
+  const words = useSyncExternalStore(subscribe, () => relativeTime(Date.parse(at), Date.now()))
   return (
-    <Tooltip label={exactTime(at)}>
-      <time dateTime={at} style={{ whiteSpace: 'nowrap' }}>
-        {fromNow(Date.parse(at), Date.now())}
-      </time>
-    </Tooltip>
+    <time dateTime={at} data-tip={exactTime(at)} className="no-wrap">
+      {words}
+    </time>
   )
-}
-
-export function exactTime(at: string): string {
-  return new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }

@@ -9,7 +9,7 @@ import type { NextStepProps } from './accept-invitation.tsx'
 export function NewPersonForm({
   invitation,
   accept,
-  acceptance: { isBusy, error },
+  acceptance: { isBusy, error, touch },
   submitLabel,
 }: NextStepProps & { submitLabel: string }) {
   const [name, setName] = useState('')
@@ -40,7 +40,10 @@ export function NewPersonForm({
           required
           withAsterisk={false}
           value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          onChange={(event) => {
+            setName(event.currentTarget.value)
+            touch('name')
+          }}
           error={fieldError(error, 'name')}
         />
         <PasswordField
@@ -51,7 +54,10 @@ export function NewPersonForm({
           required
           withAsterisk={false}
           value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
+          onChange={(event) => {
+            setPassword(event.currentTarget.value)
+            touch('password')
+          }}
           error={fieldError(error, 'password')}
         />
         <ProblemNotice error={error} shownFields={['name', 'password']} title="You have not joined" />

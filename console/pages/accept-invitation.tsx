@@ -108,7 +108,7 @@ function About({ invitation: { email, role, expireAt } }: { invitation: Invitati
 export interface NextStepProps {
   invitation: InvitationLook
   accept: (person?: { name: string; password: string }) => void
-  acceptance: Pick<ReturnType<typeof useAction>, 'isBusy' | 'error'>
+  acceptance: Pick<ReturnType<typeof useAction>, 'isBusy' | 'error' | 'touch'>
 }
 
 function NextStep({ session, ...props }: NextStepProps & { session: Session }) {

@@ -4,10 +4,32 @@ import { useQuery } from '@tanstack/react-query'
 import { useAction } from '../api/action.ts'
 import { account, loadAnew, type OpenSession, useSignedIn } from '../api/session.ts'
 import { browserOf } from '../components/browser-name.ts'
-import { ListTable } from '../components/list-table.tsx'
+import { exactTime } from '../components/exact-time.ts'
+import { type Column, ListTable } from '../components/list-table.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
-import { exactTime, Time } from '../components/time.tsx'
+import { Time } from '../components/time.tsx'
+
+const columns: Column<OpenSession>[] = [
+  {
+    label: 'Browser',
+    cell: ({ userAgent, isCurrent }) => (
+      <Group gap="xs" wrap="nowrap">
+        <Text size="sm" title={userAgent}>
+          {browserOf(userAgent)}
+        </Text>
+        {isCurrent && (
+          <Badge variant="default" size="sm" tt="none" style={{ flexShrink: 0 }}>
+            This one
+          </Badge>
+        )}
+      </Group>
+    ),
+  },
+  { label: 'Address', cell: ({ address }) => address },
+  { label: 'Signed in', width: 160, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { label: 'Last used', width: 160, cell: ({ usedAt }) => <Time at={usedAt} /> },
+]
 
 export function OpenSessions() {
   const { expireAt } = useSignedIn()
@@ -34,26 +56,7 @@ export function OpenSessions() {
         }}
         keyOf={({ id }) => id}
         empty={null}
-        columns={[
-          {
-            label: 'Browser',
-            cell: ({ userAgent, isCurrent }) => (
-              <Group gap="xs" wrap="nowrap">
-                <Text size="sm" title={userAgent}>
-                  {browserOf(userAgent)}
-                </Text>
-                {isCurrent && (
-                  <Badge variant="default" size="sm" tt="none" style={{ flexShrink: 0 }}>
-                    This one
-                  </Badge>
-                )}
-              </Group>
-            ),
-          },
-          { label: 'Address', cell: ({ address }) => address },
-          { label: 'Signed in', width: 160, cell: ({ createdAt }) => <Time at={createdAt} /> },
-          { label: 'Last used', width: 160, cell: ({ usedAt }) => <Time at={usedAt} /> },
-        ]}
+        columns={columns}
       />
       <Modal opened={isAsking} onClose={close} title="Sign out everywhere?" centered>
         <SignOutEverywhere onCancel={close} />

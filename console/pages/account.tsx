@@ -4,8 +4,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useAction } from '../api/action.ts'
 import { fieldError } from '../api/change.ts'
+import { tellDone } from '../api/done-notices.ts'
 import { account, type SignedInSession, sessionQuery, useSignedIn } from '../api/session.ts'
-import { DoneText } from '../components/done-text.tsx'
 import { Page } from '../components/page.tsx'
 import { PasswordField } from '../components/password-field.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
@@ -33,17 +33,15 @@ function ProfileSection() {
   const refresh = useSessionRefresh()
   const queries = useQueryClient()
   const [name, setName] = useState(user.name)
-  const [isSaved, setSaved] = useState(false)
-  const { start, isBusy, error } = useAction(async () => {
+  const { start, isBusy, error, touch } = useAction(async () => {
     await account.update({ name: name.trim() })
     await refresh()
     // Lists of members show the name too.
     await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
-    setSaved(true)
+    tellDone('Name saved')
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setSaved(false)
     void start()
   }
   return (
@@ -56,8 +54,8 @@ function ProfileSection() {
             autoComplete="name"
             value={name}
             onChange={(event) => {
+              touch('name')
               setName(event.currentTarget.value)
-              setSaved(false)
             }}
             error={fieldError(error, 'name')}
           />
@@ -73,7 +71,6 @@ function ProfileSection() {
             <Button type="submit" loading={isBusy} disabled={name.trim() === '' || name.trim() === user.name}>
               Save name
             </Button>
-            <DoneText isShown={isSaved}>Saved</DoneText>
           </Group>
         </Stack>
       </form>
@@ -83,9 +80,11 @@ function ProfileSection() {
 
 function aboutPassword({ user: { hasPassword, mayReplacePassword }, methods }: SignedInSession): string {
   if (!hasPassword) {
-    return methods.oidc
+    const purpose = methods.oidc
       ? `You have none. With a password you can also sign in without ${methods.oidc.name}.`
       : 'You have none yet. With a password you can sign in again when this session has ended.'
+    const isTooLate = 'To set one, sign out and sign in again: it is set within 15 minutes after that.'
+    return mayReplacePassword ? purpose : `${purpose} ${isTooLate}`
   }
   const consequence = 'Changing it signs you out everywhere else; here you stay signed in.'
   if (!mayReplacePassword) return consequence
@@ -101,8 +100,7 @@ function PasswordSection() {
   const queries = useQueryClient()
   const [currentPassword, setCurrentPassword] = useState('')
   const [newPassword, setNewPassword] = useState('')
-  const [isDone, setDone] = useState(false)
-  const { start, isBusy, error } = useAction(async () => {
+  const { start, isBusy, error, touch } = useAction(async () => {
     try {
       await account.changePassword({ newPassword, ...(needsPresent ? { currentPassword } : {}) })
     } catch (refusal) {
@@ -112,18 +110,17 @@ function PasswordSection() {
     }
     setCurrentPassword('')
     setNewPassword('')
-    setDone(true)
+    tellDone('Password set')
     await refresh()
     await queries.invalidateQueries({ queryKey: ['sessions'] })
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setDone(false)
     void start()
   }
   return (
     <Section title="Password" about={aboutPassword(session)}>
-      <form onSubmit={submit}>
+      <form hidden={!hasPassword && !user.mayReplacePassword} onSubmit={submit}>
         <Stack maw={420}>
           {/* For password managers, which keep the password under this name. */}
           <input
@@ -140,7 +137,10 @@ function PasswordSection() {
               label="Present password"
               autoComplete="current-password"
               value={currentPassword}
-              onChange={(event) => setCurrentPassword(event.currentTarget.value)}
+              onChange={(event) => {
+                touch('currentPassword')
+                setCurrentPassword(event.currentTarget.value)
+              }}
               error={fieldError(error, 'currentPassword') ?? error?.code === 'wrong_password'}
             />
           )}
@@ -149,14 +149,13 @@ function PasswordSection() {
             description="At least 12 characters; a few words are easy to remember."
             autoComplete="new-password"
             value={newPassword}
-            onChange={(event) => setNewPassword(event.currentTarget.value)}
+            onChange={(event) => {
+              touch('newPassword')
+              setNewPassword(event.currentTarget.value)
+            }}
             error={fieldError(error, 'newPassword')}
           />
-          <ProblemNotice
-            error={error}
-            shownFields={['currentPassword', 'newPassword']}
-            title="Your password is as before"
-          />
+          <ProblemNotice error={error} shownFields={['currentPassword', 'newPassword']} title="Password not changed" />
           <Group>
             <Button
               type="submit"
@@ -165,7 +164,6 @@ function PasswordSection() {
             >
               {hasPassword ? 'Change password' : 'Set password'}
             </Button>
-            <DoneText isShown={isDone}>Your password is set</DoneText>
           </Group>
         </Stack>
       </form>

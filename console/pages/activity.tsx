@@ -1,9 +1,8 @@
-import { Anchor, Button, Code, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
 import type { Activity } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
 import { activitiesQuery } from '../api/queries.ts'
 import { ActivitySentence, Actor } from '../components/activity-sentence.tsx'
 import { activityTypeLabel, activityTypes } from '../components/activity-types.ts'
@@ -11,7 +10,8 @@ import { CopyIconButton } from '../components/copy.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
 import { Page } from '../components/page.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
+import { RowLink } from '../components/row-parts.tsx'
 import { Time } from '../components/time.tsx'
 
 const route = '/signed-in/o/$organizationId/activity'
@@ -38,6 +38,7 @@ export function ActivityPage() {
   const filter = { type: search.type, from_date: startOfDay(search.from), to_date: startOfDay(search.to, 1) }
   // A filter that the API refuses is told beside the fields, which can then be mended.
   const query = useInfiniteQuery({ ...activitiesQuery(organizationId, filter), throwOnError: false })
+  const columns = useMemo(() => columnsFor(organizationId), [organizationId])
   return (
     <Page
       title="Activity"
@@ -45,12 +46,12 @@ export function ActivityPage() {
     >
       <FilterBar search={search} setFilter={setFilter} clear={isFiltered ? clear : undefined} />
       {query.error && !query.data ? (
-        <ProblemNotice error={asPenstockError(query.error)} title="The activities could not be read" />
+        <ReadProblem error={query.error} title="The activities could not be read" />
       ) : (
         <ListTable
           caption="Activities of the organization, the newest first"
           items={itemsOf(query)}
-          columns={columnsFor(organizationId)}
+          columns={columns}
           keyOf={({ id }) => id}
           query={query}
           minWidth={760}
@@ -170,19 +171,11 @@ function columnsFor(organizationId: string): Column<Activity>[] {
     {
       label: 'Who',
       width: '22%',
-      cell: (activity) => (
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          <Actor organizationId={organizationId} activity={activity} />
-        </Text>
-      ),
+      cell: (activity) => <Actor organizationId={organizationId} activity={activity} />,
     },
     {
       label: 'What',
-      cell: (activity) => (
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          <ActivitySentence organizationId={organizationId} activity={activity} />
-        </Text>
-      ),
+      cell: (activity) => <ActivitySentence organizationId={organizationId} activity={activity} />,
     },
     {
       label: 'When',
@@ -193,10 +186,10 @@ function columnsFor(organizationId: string): Column<Activity>[] {
       label: 'Request',
       width: 120,
       cell: ({ requestId }) => (
-        <Group gap={4} wrap="nowrap">
-          <Code>{requestId.slice(0, 8)}</Code>
+        <span className="copy-text">
+          <code>{requestId.slice(0, 8)}</code>
           <CopyIconButton text={requestId} label="request id" />
-        </Group>
+        </span>
       ),
     },
     {
@@ -205,12 +198,9 @@ function columnsFor(organizationId: string): Column<Activity>[] {
       align: 'right',
       width: 90,
       cell: ({ id, type }) => (
-        <Anchor component={Link} to={`/o/${organizationId}/activity/${id}`} size="sm">
-          Details
-          <Text span className="visually-hidden">
-            {` of: ${activityTypeLabel(type)}`}
-          </Text>
-        </Anchor>
+        <RowLink to={`/o/${organizationId}/activity/${id}`}>
+          Details<span className="visually-hidden">{` of: ${activityTypeLabel(type)}`}</span>
+        </RowLink>
       ),
     },
   ]

@@ -20,6 +20,7 @@ import { patchOf, withCheck } from '../components/pipe-form/patch.ts'
 import { changesOf } from '../components/pipe-form/patch-changes.ts'
 import { hasTypedSecrets, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
 import { questionOfPipe } from '../components/pipe-form/source-question.ts'
+import { hasFailed } from '../components/pipe-state.ts'
 import { Section } from '../components/section.tsx'
 import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { ChangePane } from './edit-pipe-change-pane.tsx'
@@ -69,20 +70,25 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const call: ApiCall<Pipe> = (api) => api.updatePipe(params, patch ?? {}, { ifMatch: base.etag })
   const change = useChange<Pipe>({
     organizationId,
+    // It stays as it is until somebody starts it.
+    doneText: hasFailed(live.result.state)
+      ? 'Saved. Start the pipe to try again.'
+      : `Pipe ${patch?.name ?? pipe.name} saved`,
     onDone: async (answer) => {
       isSaved.current = true
       queries.setQueryData(pipeQuery(organizationId, pipe.serviceId, pipe.id).queryKey, answer)
       await openPipe()
     },
   })
-  const { error } = change
+  const error = change.errorOf(call)
   const check = useSourceCheck({ organizationId, serviceId: pipe.serviceId }, questionOfPipe(pipe, changes), () => {
     // What the new check finds counts, not what an earlier one refused.
     if (error?.code === 'source_not_validated') change.reset()
   })
+  // Once for each answer, and not again when a field is corrected.
   useEffect(() => {
-    if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
-  }, [error])
+    if (change.error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [change.error])
   const isOutdated =
     error?.code === 'version_mismatch' || (isTyped && live.etag !== base.etag && !isSaved.current && !change.isSending)
   const rebase = async (): Promise<void> => {

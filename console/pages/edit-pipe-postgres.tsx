@@ -26,7 +26,7 @@ export function EditPipePostgres(part: SourcePart) {
     return (
       <NumberInput
         label={postgresSettingFields[name].label}
-        description={`${postgresSettingFields[name].about} Empty: ${postgresNumberDefaults[name].toLocaleString('en')}.`}
+        description={`${postgresSettingFields[name].about} Default: ${postgresNumberDefaults[name].toLocaleString('en')}.`}
         value={value ?? ''}
         placeholder={String(postgresNumberDefaults[name])}
         onChange={(entered) => editSource({ [name]: entered === '' ? null : Number(entered) })}

@@ -79,6 +79,7 @@ export function EditKey({
   const sent = useRef(draft)
   const change = useChange<Key>({
     organizationId,
+    doneText: `Key ${draft.name} saved`,
     onDone: (answer) => {
       queries.setQueryData(keyQuery(organizationId, base.key.id).queryKey, answer)
       // More may have been typed while it was sent.
@@ -100,6 +101,7 @@ export function EditKey({
 
   const call: ApiCall<Key> = (api) =>
     api.updateKey({ organizationId, keyId: base.key.id }, patch, { ifMatch: base.etag })
+  const error = change.errorOf(call)
   const edit = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   const cancel = () => {
     change.reset()
@@ -128,7 +130,7 @@ export function EditKey({
           label="Name"
           value={draft.name}
           onChange={(event) => edit({ name: event.currentTarget.value })}
-          error={fieldError(change.error, 'name')}
+          error={fieldError(error, 'name')}
           required
           disabled={!isAdmin}
           autoComplete="off"
@@ -136,7 +138,7 @@ export function EditKey({
         <KeyRoleInput
           value={draft.role}
           onChange={(role) => edit({ role })}
-          error={fieldError(change.error, 'roles')}
+          error={fieldError(error, 'roles')}
           disabled={!isAdmin}
         />
         <ExpiryInput
@@ -144,13 +146,13 @@ export function EditKey({
           present={base.key.expireAt}
           value={draft.expireAt}
           onChange={(expireAt) => edit({ expireAt })}
-          error={fieldError(change.error, 'expireAt')}
+          error={fieldError(error, 'expireAt')}
           disabled={!isAdmin}
         />
         <IpAccessRows
           rows={draft.rows}
           onChange={(rows) => edit({ rows })}
-          error={change.error}
+          error={error}
           disabled={!isAdmin}
           whenEmpty="The key can be used from everywhere. Add a source to let it in only from there."
         />
@@ -163,10 +165,7 @@ export function EditKey({
         {isOutdated ? (
           <Outdated thing="key" onLoadAgain={loadAgain} />
         ) : (
-          <ProblemNotice
-            error={change.error}
-            shownFields={['name', 'roles', 'expireAt', ...ipAccessFields(draft.rows)]}
-          />
+          <ProblemNotice error={error} shownFields={['name', 'roles', 'expireAt', ...ipAccessFields(draft.rows)]} />
         )}
         <ChangeBar
           call={call}

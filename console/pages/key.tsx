@@ -6,15 +6,18 @@ import type { Key } from '../../src/client/shapes.ts'
 import { keyQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { CopyText } from '../components/copy.tsx'
+import { exactTime } from '../components/exact-time.ts'
 import { type Fact, Facts } from '../components/facts.tsx'
 import { ResyncIcon } from '../components/icons.tsx'
 import { type KeyAction, KeyConfirmation } from '../components/key-confirmations.tsx'
+import { previousSecretText } from '../components/key-standing.ts'
 import { KeyStateBadge } from '../components/key-state.tsx'
 import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
+import { rolesText } from '../components/role.ts'
 import { Section } from '../components/section.tsx'
-import { exactTime, Time } from '../components/time.tsx'
+import { Time } from '../components/time.tsx'
 import { EditKey } from './key-edit.tsx'
 
 export function KeyPage() {
@@ -77,22 +80,28 @@ function OneKey({ organizationId, apiKey, etag }: { organizationId: string; apiK
 }
 
 function factsOf(key: Key): Fact[] {
-  const { previousSecretValidUntil: previousUntil } = key
   return [
     { label: 'State', value: <KeyStateBadge apiKey={key} /> },
-    { label: 'Role', value: key.roles.join(', ') },
+    { label: 'Role', value: rolesText(key.roles) },
     { label: 'Key id', value: <CopyText text={key.keyId} label="key id" /> },
     { label: 'Secret', value: `Ends in ${key.keySuffix}; the rest is never shown again` },
-    ...(previousUntil === null
+    ...(key.previousSecretValidUntil === null
       ? []
-      : [{ label: 'Secret from before', value: <PreviousSecret until={previousUntil} /> }]),
+      : [
+          {
+            label: 'Previous secret',
+            value: capitalized(previousSecretText(key)),
+          },
+        ]),
     { label: 'Expires', value: key.expireAt === null ? 'Never' : <Moment at={key.expireAt} /> },
     { label: 'Last used', value: key.usedAt === null ? 'Never' : <Moment at={key.usedAt} /> },
     { label: 'Usable from', value: <UsableFrom list={key.ipAccessList} /> },
     { label: 'Created', value: <Moment at={key.createdAt} /> },
-    { label: 'Id in paths', value: <CopyText text={key.id} label="id of the key" /> },
+    { label: 'API id', value: <CopyText text={key.id} label="id of the key" /> },
   ]
 }
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 function Moment({ at }: { at: string }) {
   return (
@@ -101,15 +110,6 @@ function Moment({ at }: { at: string }) {
       <Text span size="sm" c="dimmed">
         ({exactTime(at)})
       </Text>
-    </>
-  )
-}
-
-function PreviousSecret({ until }: { until: string }) {
-  return (
-    <>
-      {Date.parse(until) > Date.now() ? 'Works until ' : 'Has ended: '}
-      {exactTime(until)}
     </>
   )
 }

@@ -1,7 +1,7 @@
-import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core'
+import { Button, Menu, Text } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Key } from '../../src/client/shapes.ts'
 import { keysQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
@@ -9,9 +9,12 @@ import { CopyText } from '../components/copy.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { MoreIcon, PlusIcon } from '../components/icons.tsx'
 import { type KeyAction, KeyConfirmation } from '../components/key-confirmations.tsx'
-import { KeyStateBadge, MomentOrNever, usableFrom } from '../components/key-state.tsx'
+import { KeyStateBadge, TimeOrNever, usableFrom } from '../components/key-state.tsx'
 import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
 import { Page } from '../components/page.tsx'
+import { rolesText } from '../components/role.ts'
+import { RowMenu } from '../components/row-menu.tsx'
+import { RowButton, RowLink } from '../components/row-parts.tsx'
 
 export function KeysPage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/keys' })
@@ -19,7 +22,8 @@ export function KeysPage() {
   const query = useInfiniteQuery(keysQuery(organizationId))
   const keys = itemsOf(query)
   const [asked, setAsked] = useState<{ key: Key; action: KeyAction | undefined }>()
-  const ask = (key: Key, action: KeyAction) => setAsked({ key, action })
+  const [menu, setMenu] = useState<{ key: Key; opener: HTMLElement }>()
+  const columns = useMemo(() => columnsFor(organizationId, (key, opener) => setMenu({ key, opener })), [organizationId])
   return (
     <Page
       title="API keys"
@@ -29,7 +33,7 @@ export function KeysPage() {
       <ListTable
         caption="API keys of the organization"
         items={keys}
-        columns={columnsFor({ organizationId, isAdmin, ask })}
+        columns={columns}
         keyOf={({ id }) => id}
         query={query}
         minWidth={980}
@@ -43,6 +47,16 @@ export function KeysPage() {
           </EmptyState>
         }
       />
+      {menu && (
+        <KeyMenu
+          organizationId={organizationId}
+          apiKey={menu.key}
+          opener={menu.opener}
+          isAdmin={isAdmin}
+          onClose={() => setMenu(undefined)}
+          ask={(action) => setAsked({ key: menu.key, action })}
+        />
+      )}
       {asked && (
         <KeyConfirmation
           key={asked.key.id}
@@ -76,87 +90,82 @@ function CreateButton({ organizationId, isAdmin }: { organizationId: string; isA
   )
 }
 
-interface Row {
-  organizationId: string
-  isAdmin: boolean
-  ask: (key: Key, action: KeyAction) => void
-}
-
-function columnsFor({ organizationId, isAdmin, ask }: Row): Column<Key>[] {
+function columnsFor(organizationId: string, openMenu: (key: Key, opener: HTMLElement) => void): Column<Key>[] {
   return [
     {
       label: 'Name',
       cell: ({ id, name }) => (
-        <Anchor
-          component={Link}
-          to={`/o/${organizationId}/keys/${id}`}
-          size="sm"
-          fw={600}
-          style={{ overflowWrap: 'anywhere' }}
-        >
+        <RowLink isStrong to={`/o/${organizationId}/keys/${id}`}>
           {name}
-        </Anchor>
+        </RowLink>
       ),
     },
     { label: 'Key id', cell: ({ keyId, name }) => <CopyText text={keyId} label={`key id of ${name}`} /> },
-    { label: 'Role', cell: ({ roles }) => roles.join(', ') },
+    { label: 'Role', cell: ({ roles }) => rolesText(roles) },
     { label: 'State', cell: (key) => <KeyStateBadge apiKey={key} /> },
-    { label: 'Expires', cell: ({ expireAt }) => <MomentOrNever at={expireAt} /> },
-    { label: 'Last used', cell: ({ usedAt }) => <MomentOrNever at={usedAt} /> },
-    {
-      label: 'Usable from',
-      cell: ({ ipAccessList }) => (
-        <Text size="sm" c={ipAccessList.length === 0 ? 'dimmed' : undefined}>
-          {usableFrom(ipAccessList)}
-        </Text>
-      ),
-    },
+    { label: 'Expires', cell: ({ expireAt }) => <TimeOrNever at={expireAt} /> },
+    { label: 'Last used', cell: ({ usedAt }) => <TimeOrNever at={usedAt} /> },
+    { label: 'Usable from', cell: ({ ipAccessList }) => usableFrom(ipAccessList) },
     {
       label: 'Actions',
       isLabelHidden: true,
       align: 'right',
       width: 56,
-      cell: (key) => <KeyMenu organizationId={organizationId} apiKey={key} isAdmin={isAdmin} ask={ask} />,
+      cell: (key) => (
+        <RowButton
+          label={`Actions for ${key.name}`}
+          aria-haspopup="menu"
+          onClick={({ currentTarget }) => openMenu(key, currentTarget)}
+        >
+          <MoreIcon size={18} />
+        </RowButton>
+      ),
     },
   ]
 }
 
-function KeyMenu({ organizationId, apiKey, isAdmin, ask }: Row & { apiKey: Key }) {
-  const target = useRef<HTMLButtonElement>(null)
+function KeyMenu({
+  organizationId,
+  apiKey,
+  opener,
+  isAdmin,
+  onClose,
+  ask,
+}: {
+  organizationId: string
+  apiKey: Key
+  opener: HTMLElement
+  isAdmin: boolean
+  onClose: () => void
+  ask: (action: KeyAction) => void
+}) {
   const askFor = (action: KeyAction): void => {
     // The item goes away with the menu: the focus comes back after the question to where it is now.
-    target.current?.focus()
-    ask(apiKey, action)
+    opener.focus()
+    ask(action)
   }
   return (
-    <Menu position="bottom-end" width={220} withInitialFocusPlaceholder={false}>
-      <Menu.Target>
-        <ActionIcon ref={target} variant="subtle" color="gray" aria-label={`Actions for ${apiKey.name}`}>
-          <MoreIcon size={18} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {!isAdmin && <Menu.Label>Only admins can change keys</Menu.Label>}
-        <Menu.Item component={Link} to={`/o/${organizationId}/keys/${apiKey.id}`}>
-          {isAdmin ? 'Open and change' : 'Open'}
+    <RowMenu opener={opener} label={`Actions for ${apiKey.name}`} onClose={onClose}>
+      {!isAdmin && <Menu.Label>Only admins can change keys</Menu.Label>}
+      <Menu.Item component={Link} to={`/o/${organizationId}/keys/${apiKey.id}`}>
+        {isAdmin ? 'Open and change' : 'Open'}
+      </Menu.Item>
+      <Menu.Item disabled={!isAdmin} onClick={() => askFor('rotate')}>
+        Rotate the secret
+      </Menu.Item>
+      {apiKey.state === 'enabled' ? (
+        <Menu.Item disabled={!isAdmin} onClick={() => askFor('disable')}>
+          Disable
         </Menu.Item>
-        <Menu.Item disabled={!isAdmin} onClick={() => askFor('rotate')}>
-          Rotate the secret
+      ) : (
+        <Menu.Item disabled={!isAdmin} onClick={() => askFor('enable')}>
+          Enable
         </Menu.Item>
-        {apiKey.state === 'enabled' ? (
-          <Menu.Item disabled={!isAdmin} onClick={() => askFor('disable')}>
-            Disable
-          </Menu.Item>
-        ) : (
-          <Menu.Item disabled={!isAdmin} onClick={() => askFor('enable')}>
-            Enable
-          </Menu.Item>
-        )}
-        <Menu.Divider />
-        <Menu.Item c="red" disabled={!isAdmin} onClick={() => askFor('delete')}>
-          Delete
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+      )}
+      <Menu.Divider />
+      <Menu.Item c="red" disabled={!isAdmin} onClick={() => askFor('delete')}>
+        Delete
+      </Menu.Item>
+    </RowMenu>
   )
 }

@@ -1,12 +1,13 @@
-import { ActionIcon, Badge, Button, Text, Tooltip } from '@mantine/core'
-import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Button } from '@mantine/core'
+import { useMemo, useState } from 'react'
 import type { Invitation } from '../../src/client/shapes.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
-import { TrashIcon } from '../components/icons.tsx'
-import { ListTable } from '../components/list-table.tsx'
+import { type Column, type ListQuery, ListTable } from '../components/list-table.tsx'
+import { roleLabels } from '../components/role.ts'
+import { RowButton } from '../components/row-parts.tsx'
+import { WordBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 
 export function InvitationTable({
@@ -17,12 +18,15 @@ export function InvitationTable({
 }: {
   organizationId: string
   invitations: Invitation[]
-  query: Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
+  query: ListQuery
   onInvite: () => void
 }) {
   const isAdmin = useIsAdmin(organizationId)
   const [unwanted, setUnwanted] = useState<{ invitation: Invitation; isAsked: boolean }>()
-  const isExpired = ({ expireAt }: Invitation) => Date.parse(expireAt) <= Date.now()
+  const columns = useMemo(
+    () => columnsFor(isAdmin, (invitation) => setUnwanted({ invitation, isAsked: true })),
+    [isAdmin],
+  )
   return (
     <>
       <ListTable
@@ -46,56 +50,7 @@ export function InvitationTable({
               : 'Admins can invite people. Those who have not joined yet are listed here.'}
           </EmptyState>
         }
-        columns={[
-          {
-            label: 'Email',
-            cell: ({ email }) => (
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-                {email}
-              </Text>
-            ),
-          },
-          { label: 'Role', width: 120, cell: ({ role }) => (role === 'admin' ? 'Admin' : 'Developer') },
-          { label: 'Invited', width: 140, cell: ({ createdAt }) => <Time at={createdAt} /> },
-          {
-            label: 'Expires',
-            width: 140,
-            cell: (invitation) =>
-              isExpired(invitation) ? (
-                <Tooltip label="The link no longer works. Invite the person again for a new one.">
-                  <Badge color="gray" variant="light" tt="none" tabIndex={0}>
-                    Expired
-                  </Badge>
-                </Tooltip>
-              ) : (
-                <Time at={invitation.expireAt} />
-              ),
-          },
-          {
-            label: 'Delete',
-            isLabelHidden: true,
-            width: 56,
-            align: 'right',
-            cell: (invitation) => {
-              const label = `Delete the invitation of ${invitation.email}`
-              const whyNot = isAdmin ? undefined : 'Only admins can delete invitations.'
-              return (
-                <Tooltip label={whyNot ?? label}>
-                  <ActionIcon
-                    variant="subtle"
-                    color={!isAdmin ? 'gray' : 'red'}
-                    aria-label={whyNot ? `${label}. ${whyNot}` : label}
-                    aria-disabled={!isAdmin}
-                    className="may-be-disabled"
-                    onClick={() => isAdmin && setUnwanted({ invitation, isAsked: true })}
-                  >
-                    <TrashIcon size={18} />
-                  </ActionIcon>
-                </Tooltip>
-              )
-            },
-          },
-        ]}
+        columns={columns}
       />
       {unwanted && (
         <Confirm
@@ -105,6 +60,7 @@ export function InvitationTable({
           onClose={() => setUnwanted({ ...unwanted, isAsked: false })}
           title={`Delete the invitation of ${unwanted.invitation.email}?`}
           label="Delete invitation"
+          doneText={`Invitation of ${unwanted.invitation.email} deleted`}
           call={(api) => api.deleteInvitation({ organizationId, invitationId: unwanted.invitation.id })}
         >
           The link that was sent stops working at once. You can invite the person again at any time.
@@ -112,4 +68,42 @@ export function InvitationTable({
       )}
     </>
   )
+}
+
+function columnsFor(isAdmin: boolean, askDeletion: (invitation: Invitation) => void): Column<Invitation>[] {
+  const isExpired = ({ expireAt }: Invitation) => Date.parse(expireAt) <= Date.now()
+  return [
+    { label: 'Email', cell: ({ email }) => email },
+    { label: 'Role', width: 120, cell: ({ role }) => roleLabels[role] },
+    { label: 'Invited', width: 140, cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      label: 'Expires',
+      width: 180,
+      cell: (invitation) =>
+        isExpired(invitation) ? (
+          <>
+            <WordBadge color="gray">Expired</WordBadge>
+            <div className="row-more">Invite the person again</div>
+          </>
+        ) : (
+          <Time at={invitation.expireAt} />
+        ),
+    },
+    {
+      label: 'Delete',
+      isLabelHidden: true,
+      width: 90,
+      align: 'right',
+      cell: (invitation) => (
+        <RowButton
+          label={`Delete the invitation of ${invitation.email}`}
+          isDanger
+          reason={isAdmin ? undefined : 'Only admins can delete invitations.'}
+          onClick={() => askDeletion(invitation)}
+        >
+          Delete
+        </RowButton>
+      ),
+    },
+  ]
 }

@@ -6,10 +6,10 @@ import type { ApiCall } from '../api/client.ts'
 import type { Role } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { Dialog, useHoldOpen } from '../components/dialog.tsx'
+import { exactTime } from '../components/exact-time.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { roleChoices } from '../components/role.ts'
 import { ShownOnce } from '../components/shown-once.tsx'
-import { exactTime } from '../components/time.tsx'
 
 export function InviteModal({
   organizationId,
@@ -53,10 +53,15 @@ function InviteForm({
 }) {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('developer')
-  const change = useChange<InvitationWithLink>({ organizationId, onDone: ({ result }) => onMade(result) })
+  const change = useChange<InvitationWithLink>({
+    organizationId,
+    doneText: undefined,
+    onDone: ({ result }) => onMade(result),
+  })
   useHoldOpen(change.isSending)
   const call: ApiCall<InvitationWithLink> = (api) =>
     api.createInvitation({ organizationId }, { email: email.trim(), role })
+  const error = change.errorOf(call)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     void change.send(call)
@@ -73,13 +78,13 @@ function InviteForm({
           withAsterisk={false}
           value={email}
           onChange={(event) => setEmail(event.currentTarget.value)}
-          error={fieldError(change.error, 'email')}
+          error={fieldError(error, 'email')}
         />
         <Radio.Group
           label="Role"
           value={role}
           onChange={(value) => setRole(value as Role)}
-          error={fieldError(change.error, 'role')}
+          error={fieldError(error, 'role')}
         >
           <Stack gap="xs" mt={6}>
             {roleChoices.map(({ value, label, description }) => (
@@ -87,7 +92,7 @@ function InviteForm({
             ))}
           </Stack>
         </Radio.Group>
-        <ProblemNotice error={change.error} shownFields={['email', 'role']} title="Nobody was invited" />
+        <ProblemNotice error={error} shownFields={['email', 'role']} title="Nobody was invited" />
         <ChangeBar
           call={call}
           label="Make invitation"

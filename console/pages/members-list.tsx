@@ -1,134 +1,181 @@
-import { ActionIcon, Badge, Group, Stack, Text, Tooltip } from '@mantine/core'
-import { type UseInfiniteQueryResult, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Button } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Member } from '../../src/client/shapes.ts'
 import { metricsQuery } from '../api/queries.ts'
 import { sessionQuery, useIsAdmin, useSignedIn } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
-import { TrashIcon } from '../components/icons.tsx'
-import { ListTable } from '../components/list-table.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { type Column, type ListQuery, ListTable } from '../components/list-table.tsx'
+import { roleLabels } from '../components/role.ts'
+import { RowButton } from '../components/row-parts.tsx'
 import { Time } from '../components/time.tsx'
-import { MemberRole, type RoleRefusal } from './members-role.tsx'
+import { ChangeRole } from './members-role.tsx'
+
+interface Asked {
+  member: Member
+  /** Undefined: the dialog is closing. */
+  what: 'role' | 'removal' | undefined
+}
 
 export function MemberTable({
   organizationId,
   members,
   query,
+  isFiltered,
+  onClearFilter,
 }: {
   organizationId: string
   members: Member[]
-  query: Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
+  query: ListQuery
+  isFiltered: boolean
+  onClearFilter: () => void
 }) {
   const { user } = useSignedIn()
   const isAdmin = useIsAdmin(organizationId)
-  const [leaving, setLeaving] = useState<{ member: Member; isAsked: boolean }>()
-  const [refusal, setRefusal] = useState<RoleRefusal>()
-  const admins = members.filter(({ role }) => role === 'admin')
-  // There may be another admin among the members that have not been read: then the figures of the organization tell.
-  const figures = useQuery({ ...metricsQuery(organizationId), enabled: query.hasNextPage, throwOnError: false })
-  const adminCount = query.hasNextPage ? figures.data?.members.admin : admins.length
-  const lastAdminId = adminCount === 1 ? admins[0]?.userId : undefined
-  const whyNotRemove = ({ userId }: Member): string | undefined => {
-    if (!isAdmin) return 'Only admins can remove members.'
-    if (userId === lastAdminId) return 'The only admin cannot be removed. Make another member an admin first.'
-    return undefined
-  }
+  const [asked, setAsked] = useState<Asked>()
+  const lastAdminId = useLastAdminId(organizationId, members, isFiltered || query.hasNextPage)
+  const columns = useMemo(
+    () =>
+      columnsFor({
+        selfId: user.id,
+        isAdmin,
+        lastAdminId,
+        askRole: (member) => setAsked({ member, what: 'role' }),
+        askRemoval: (member) => setAsked({ member, what: 'removal' }),
+      }),
+    [user.id, isAdmin, lastAdminId],
+  )
+  const close = () => setAsked((last) => last && { ...last, what: undefined })
   return (
     <>
-      {refusal && <ProblemNotice {...refusal} />}
       <ListTable
         caption="Members"
         minWidth={720}
         items={members}
         query={query}
         keyOf={({ userId }) => userId}
-        // Whoever sees this page is a member.
-        empty={null}
-        columns={[
-          {
-            label: 'Name',
-            cell: ({ name, email, userId }) => (
-              <Stack gap={0}>
-                <Group gap="xs" wrap="nowrap">
-                  <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-                    {name}
-                  </Text>
-                  {userId === user.id && (
-                    <Badge variant="default" size="sm" tt="none" style={{ flexShrink: 0 }}>
-                      You
-                    </Badge>
-                  )}
-                </Group>
-                <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {email}
-                </Text>
-              </Stack>
-            ),
-          },
-          {
-            label: 'Role',
-            width: 260,
-            cell: (member) => (
-              <MemberRole
-                organizationId={organizationId}
-                member={member}
-                isSelf={member.userId === user.id}
-                onRefusal={setRefusal}
-                whyNot={
-                  isAdmin
-                    ? member.userId === lastAdminId
-                      ? {
-                          short: 'The only admin',
-                          reason: 'An organization keeps an admin: make another member an admin first.',
-                        }
-                      : undefined
-                    : { short: undefined, reason: 'Only admins can change roles.' }
-                }
-              />
-            ),
-          },
-          { label: 'Joined', width: 140, cell: ({ joinedAt }) => <Time at={joinedAt} /> },
-          {
-            label: 'Remove',
-            isLabelHidden: true,
-            width: 56,
-            align: 'right',
-            cell: (member) => {
-              const whyNot = whyNotRemove(member)
-              const label = `Remove ${member.name}`
-              return (
-                <Tooltip label={whyNot ?? label}>
-                  <ActionIcon
-                    variant="subtle"
-                    color={whyNot !== undefined ? 'gray' : 'red'}
-                    aria-label={whyNot ? `${label}. ${whyNot}` : label}
-                    // Still reachable, so that everybody can learn why it cannot be done.
-                    aria-disabled={whyNot !== undefined}
-                    className="may-be-disabled"
-                    onClick={() => whyNot === undefined && setLeaving({ member, isAsked: true })}
-                  >
-                    <TrashIcon size={18} />
-                  </ActionIcon>
-                </Tooltip>
-              )
-            },
-          },
-        ]}
+        empty={
+          <EmptyState
+            title="No member matches"
+            action={
+              <Button variant="default" onClick={onClearFilter}>
+                Show all members
+              </Button>
+            }
+          >
+            Nobody in this organization has this text in their name or email address.
+          </EmptyState>
+        }
+        columns={columns}
       />
-      {leaving && (
-        <RemoveMember
-          key={leaving.member.userId}
+      {asked && (
+        <ChangeRole
+          key={`role-${asked.member.userId}`}
           organizationId={organizationId}
-          member={leaving.member}
-          isSelf={leaving.member.userId === user.id}
-          opened={leaving.isAsked}
-          onClose={() => setLeaving({ ...leaving, isAsked: false })}
+          member={asked.member}
+          isSelf={asked.member.userId === user.id}
+          opened={asked.what === 'role'}
+          onClose={close}
+        />
+      )}
+      {asked && (
+        <RemoveMember
+          key={`removal-${asked.member.userId}`}
+          organizationId={organizationId}
+          member={asked.member}
+          isSelf={asked.member.userId === user.id}
+          opened={asked.what === 'removal'}
+          onClose={close}
         />
       )}
     </>
   )
+}
+
+/** Undefined as long as it is not known that there is only one. */
+function useLastAdminId(organizationId: string, members: Member[], areSome: boolean): string | undefined {
+  const admins = members.filter(({ role }) => role === 'admin')
+  // There may be another admin among the members that have not been read: the metrics of the organization count them all.
+  const metrics = useQuery({ ...metricsQuery(organizationId), enabled: areSome, throwOnError: false })
+  const adminCount = areSome ? metrics.data?.members.admin : admins.length
+  return adminCount === 1 ? admins[0]?.userId : undefined
+}
+
+function columnsFor({
+  selfId,
+  isAdmin,
+  lastAdminId,
+  askRole,
+  askRemoval,
+}: {
+  selfId: string
+  isAdmin: boolean
+  lastAdminId: string | undefined
+  askRole: (member: Member) => void
+  askRemoval: (member: Member) => void
+}): Column<Member>[] {
+  const reasonFor = ({ userId }: Member, adminsOnly: string, ofLastAdmin: string): string | undefined => {
+    if (!isAdmin) return adminsOnly
+    return userId === lastAdminId ? ofLastAdmin : undefined
+  }
+  return [
+    {
+      label: 'Name',
+      cell: ({ name, email, userId }) => (
+        <>
+          <b className="row-strong">{name}</b>
+          {userId === selfId && ' (you)'}
+          <div className="dimmed">{email}</div>
+        </>
+      ),
+    },
+    {
+      label: 'Role',
+      width: 160,
+      cell: ({ role, userId }) => (
+        <>
+          {roleLabels[role]}
+          {userId === lastAdminId && <div className="row-more">The only admin</div>}
+        </>
+      ),
+    },
+    { label: 'Joined', width: 140, cell: ({ joinedAt }) => <Time at={joinedAt} /> },
+    {
+      label: 'Actions',
+      isLabelHidden: true,
+      width: 210,
+      align: 'right',
+      cell: (member) => (
+        <>
+          <RowButton
+            label={`Change role of ${member.name}`}
+            reason={reasonFor(
+              member,
+              'Only admins can change roles.',
+              'An organization keeps an admin: make another member an admin first.',
+            )}
+            onClick={() => askRole(member)}
+          >
+            Change role
+          </RowButton>
+          <RowButton
+            label={`Remove ${member.name}`}
+            isDanger
+            reason={reasonFor(
+              member,
+              'Only admins can remove members.',
+              'The only admin cannot be removed. Make another member an admin first.',
+            )}
+            onClick={() => askRemoval(member)}
+          >
+            Remove
+          </RowButton>
+        </>
+      ),
+    },
+  ]
 }
 
 function RemoveMember({
@@ -154,6 +201,7 @@ function RemoveMember({
       onClose={onClose}
       title={isSelf ? 'Leave this organization?' : `Remove ${name}?`}
       label={isSelf ? 'Remove yourself' : 'Remove member'}
+      doneText={isSelf ? 'You left the organization' : `${name} removed`}
       call={(api) => api.deleteMember({ organizationId, userId })}
       onDone={async () => {
         if (!isSelf) return

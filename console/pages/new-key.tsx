@@ -25,14 +25,14 @@ export function NewKeyPage() {
           <KeySecret organizationId={organizationId} made={made} />
           <Group>
             <Button component={Link} to={`/o/${organizationId}/keys`} ignoreBlocker>
-              I have kept the secret
+              I've saved the secret
             </Button>
             <Button component={Link} to={`/o/${organizationId}/keys/${made.key.id}`} variant="default">
               Open the key
             </Button>
           </Group>
         </Stack>
-        <LeaveQuestion isAsked={() => true} title="Have you kept the secret?" label="Leave">
+        <LeaveQuestion isAsked={() => true} title="Have you saved the secret?" label="Leave">
           It is not shown again: when you leave without it, the key must be rotated before it can be used.
         </LeaveQuestion>
       </Page>
@@ -55,7 +55,11 @@ function NewKeyForm({ organizationId, onMade }: { organizationId: string; onMade
   const [role, setRole] = useState<Key['roles'][number]>('developer')
   const [expireAt, setExpireAt] = useState<string | null>(null)
   const [rows, setRows] = useState<IpAccessRow[]>([])
-  const change = useChange<KeyWithSecret>({ organizationId, onDone: ({ result }) => onMade(result) })
+  const change = useChange<KeyWithSecret>({
+    organizationId,
+    doneText: undefined,
+    onDone: ({ result }) => onMade(result),
+  })
   const body: KeyCreate = {
     name: name.trim(),
     roles: [role],
@@ -64,6 +68,7 @@ function NewKeyForm({ organizationId, onMade }: { organizationId: string; onMade
   }
   const isTyped = name !== '' || role !== 'developer' || expireAt !== null || rows.length > 0
   const call: ApiCall<KeyWithSecret> = (api) => api.createKey({ organizationId }, body)
+  const error = change.errorOf(call)
   return (
     <Paper
       withBorder
@@ -82,26 +87,26 @@ function NewKeyForm({ organizationId, onMade }: { organizationId: string; onMade
           placeholder="Nightly deployment"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={fieldError(change.error, 'name')}
+          error={fieldError(error, 'name')}
           required
           disabled={!isAdmin}
           autoComplete="off"
         />
-        <KeyRoleInput value={role} onChange={setRole} error={fieldError(change.error, 'roles')} disabled={!isAdmin} />
+        <KeyRoleInput value={role} onChange={setRole} error={fieldError(error, 'roles')} disabled={!isAdmin} />
         <ExpiryInput
           value={expireAt}
           onChange={setExpireAt}
-          error={fieldError(change.error, 'expireAt')}
+          error={fieldError(error, 'expireAt')}
           disabled={!isAdmin}
         />
         <IpAccessRows
           rows={rows}
           onChange={setRows}
-          error={change.error}
+          error={error}
           disabled={!isAdmin}
           whenEmpty="The key can be used from everywhere. Add a source to let it in only from there."
         />
-        <ProblemNotice error={change.error} shownFields={['name', 'roles', 'expireAt', ...ipAccessFields(rows)]} />
+        <ProblemNotice error={error} shownFields={['name', 'roles', 'expireAt', ...ipAccessFields(rows)]} />
         <ChangeBar
           call={call}
           label="Create key"

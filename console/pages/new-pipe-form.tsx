@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { useChange } from '../api/change.ts'
 import type { ApiCall } from '../api/client.ts'
+import { type DestinationCheck, useDestinationCheck } from '../api/destination-check.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { useSourceCheck } from '../api/source-check.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
@@ -14,6 +15,7 @@ import { createBody } from '../components/pipe-form/create-body.ts'
 import { emptyDraft, type PipeDraft } from '../components/pipe-form/create-draft.ts'
 import { questionOfDraft } from '../components/pipe-form/source-question.ts'
 import { missingIn, type Step, stepLabels, stepOfError, steps } from '../components/pipe-form/steps.ts'
+import { sentence } from '../components/sentence.ts'
 import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { Refusal } from './new-pipe-refusal.tsx'
 import { StepContent } from './new-pipe-step.tsx'
@@ -41,6 +43,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
   const call: ApiCall<Pipe> = (api) => api.createPipe({ organizationId, serviceId: draft.serviceId }, body)
   const change = useChange<Pipe>({
     organizationId,
+    doneText: `Pipe ${body.name} created`,
     onDone: async ({ result }) => {
       isCreated.current = true
       await navigate({
@@ -53,7 +56,12 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
     // What the new check finds counts, not what an earlier one refused.
     if (change.error?.code === 'source_not_validated') change.reset()
   })
-  const content = useStepFocus(step, change.error)
+  const { database, table, managedTable, columns } = body.destination
+  const destination = useDestinationCheck(
+    { organizationId, serviceId: draft.serviceId },
+    { database, table, managedTable, columns },
+  )
+  const content = useStepFocus(step, change.error ?? destination.outcome?.wrong)
   useEffect(() => {
     const wrongSteps = (change.error?.errors ?? []).map(stepOfError)
     const firstWrong = steps.find((name) => wrongSteps.includes(name))
@@ -65,9 +73,16 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
   const firstIncomplete = steps.findIndex((name) => missingIn(name, draft).length > 0)
   const isReachable = (at: number): boolean => firstIncomplete < 0 || at <= firstIncomplete
   const isComplete = firstIncomplete < 0
-  const goOn = (): void => {
+  const goTo = async (at: number): Promise<void> => {
+    if (destination.isRunning) return
+    // Asked once, also of whoever jumps over the step: whoever has read what is wrong may go on.
+    const passes = at > index && at > steps.indexOf('destination')
+    const isToCheck = passes && isAdmin && !destination.outcome
+    setStep(!isToCheck || (await destination.run()) ? steps[at]! : 'destination')
+  }
+  const goOn = async (): Promise<void> => {
     if (step !== 'review') {
-      if (missing.length === 0) setStep(steps[index + 1]!)
+      if (missing.length === 0) await goTo(index + 1)
     } else if (isAdmin && isComplete && !change.isSending) void change.send(call)
   }
   return (
@@ -75,7 +90,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
-        goOn()
+        void goOn()
       }}
     >
       <Stack gap="lg" maw={860}>
@@ -84,7 +99,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             Only admins can create pipes. You can fill in the form to see the request that an admin would send.
           </Alert>
         )}
-        <Stepper active={index} onStepClick={(at) => setStep(steps[at]!)} size="sm" wrap={false} className="pipe-steps">
+        <Stepper active={index} onStepClick={(at) => void goTo(at)} size="sm" wrap={false} className="pipe-steps">
           {steps.map((name, at) => (
             <Stepper.Step
               key={name}
@@ -98,7 +113,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
         <Text size="sm" fw={600} hiddenFrom="sm" aria-hidden>
           {stepTitle(step)}
         </Text>
-        <Refusal error={change.error} step={step} onStep={setStep} />
+        <Refusal error={change.errorOf(call)} step={step} onStep={(name) => void goTo(steps.indexOf(name))} />
         <Stack gap="lg" ref={content} tabIndex={-1} className="step-content" role="group" aria-label={stepTitle(step)}>
           <StepContent
             step={step}
@@ -107,7 +122,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             services={services}
             isAdmin={isAdmin}
             check={check}
-            error={fieldMarks(change.error, check.error)}
+            error={fieldMarks(change.errorOf(call), check.error, destination.outcome?.wrong)}
             onChange={(changed) => {
               // What the API said about another kind of source is no longer about anything.
               if (changed.kind) change.reset()
@@ -115,9 +130,10 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             }}
           />
         </Stack>
+        {step === 'destination' && <DestinationNotice check={destination} />}
         <Group gap="sm">
           {index > 0 && (
-            <Button variant="default" onClick={() => setStep(steps[index - 1]!)} disabled={change.isSending}>
+            <Button variant="default" onClick={() => void goTo(index - 1)} disabled={change.isSending}>
               Back
             </Button>
           )}
@@ -133,8 +149,10 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             />
           ) : (
             <>
-              <Button type="submit" disabled={missing.length > 0}>
-                Next: {stepLabels[steps[index + 1]!].toLowerCase()}
+              <Button type="submit" disabled={missing.length > 0} loading={destination.isRunning}>
+                {step === 'destination' && hasDoubt(destination)
+                  ? 'Continue anyway'
+                  : `Next: ${stepLabels[steps[index + 1]!].toLowerCase()}`}
               </Button>
               {missing.length > 0 && (
                 <Text size="sm" c="dimmed">
@@ -153,6 +171,38 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
         What you entered here, with its secrets, is kept nowhere else and will be lost.
       </LeaveQuestion>
     </form>
+  )
+}
+
+const hasDoubt = ({ outcome }: DestinationCheck): boolean => Boolean(outcome?.wrong ?? outcome?.failure)
+
+const mostNamed = 10
+
+function DestinationNotice({ check: { outcome } }: { check: DestinationCheck }) {
+  if (outcome?.failure) {
+    return (
+      <Alert color="yellow" variant="light" title="The destination could not be checked" role="alert">
+        <Text size="sm">{sentence(outcome.failure.message)} The pipe fails if its database does not exist.</Text>
+      </Alert>
+    )
+  }
+  if (!outcome?.wrong) return null
+  const { databases = [] } = outcome
+  const named = databases.slice(0, mostNamed).join(', ')
+  return (
+    <Alert color="red" variant="light" title="The engine does not have what the destination names" role="alert">
+      {outcome.wrong.errors.map(({ pointer, detail }) => (
+        <Text size="sm" key={pointer}>
+          {sentence(detail)}
+        </Text>
+      ))}
+      {databases.length > 0 && (
+        <Text size="sm">
+          Its databases: {named}
+          {databases.length > mostNamed && ` and ${databases.length - mostNamed} more`}.
+        </Text>
+      )}
+    </Alert>
   )
 }
 

@@ -2,11 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useRef } from 'react'
 import type { Service } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
 import { allServicesQuery } from '../api/queries.ts'
 import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
 import { NewPipeForm } from './new-pipe-form.tsx'
 import { NoService } from './pipes-empty.tsx'
 
@@ -34,7 +33,7 @@ function NewPipe({ organizationId }: { organizationId: string }) {
           <NoService organizationId={organizationId} />
         )
       ) : error ? (
-        <ProblemNotice error={asPenstockError(error)} title="The services cannot be read" />
+        <ReadProblem error={error} title="The services cannot be read" />
       ) : (
         <LoadingPage />
       )}

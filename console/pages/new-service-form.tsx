@@ -28,8 +28,9 @@ export function RegisterForm({
   const [region, setRegion] = useState('')
   const [endpoint, setEndpoint] = useState({ url: '', username: '', password: '' })
   const call: ApiCall<Service> = (api) => api.createService({ organizationId }, { name, provider, region, endpoint })
-  const change = useChange<Service>({ organizationId, onDone })
-  const errorAt = (field: string) => fieldError(change.error, field)
+  const change = useChange<Service>({ organizationId, doneText: `Service ${name} registered`, onDone })
+  const error = change.errorOf(call)
+  const errorAt = (field: string) => fieldError(error, field)
   const isComplete = [name, region, endpoint.url, endpoint.username].every((value) => value !== '')
   const isTyped = [name, region, ...Object.values(endpoint)].some((value) => value !== '')
   return (
@@ -123,7 +124,7 @@ export function RegisterForm({
             />
           </SimpleGrid>
         </Section>
-        <ProblemNotice error={change.error} shownFields={shownFields} />
+        <ProblemNotice error={error} shownFields={shownFields} />
         <ChangeBar
           call={call}
           label="Register and check"

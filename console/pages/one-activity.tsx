@@ -7,12 +7,13 @@ import { ActivitySentence, Actor, actorName } from '../components/activity-sente
 import { activityTypeLabel } from '../components/activity-types.ts'
 import { CopyText, CopyTextButton } from '../components/copy.tsx'
 import { DiffTable } from '../components/diff.tsx'
+import { exactTime } from '../components/exact-time.ts'
 import { type Fact, Facts } from '../components/facts.tsx'
 import { changesBetween, type FieldChange } from '../components/field-changes.ts'
 import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
 import { Section } from '../components/section.tsx'
-import { exactTime, Time } from '../components/time.tsx'
+import { Time } from '../components/time.tsx'
 
 export function OneActivityPage() {
   const { organizationId, activityId } = useParams({ from: '/signed-in/o/$organizationId/activity/$activityId' })

@@ -11,17 +11,16 @@ import { sessionQuery, useIsAdmin } from '../api/session.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { providerNames } from '../components/cloud-provider.ts'
 import { CopyIconButton, CopyText } from '../components/copy.tsx'
-import { DoneText } from '../components/done-text.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
+import { exactTime } from '../components/exact-time.ts'
 import { Facts, NotSet } from '../components/facts.tsx'
-import { ListTable } from '../components/list-table.tsx'
+import { type Column, ListTable } from '../components/list-table.tsx'
 import { LoadingPage } from '../components/loading.tsx'
 import { Outdated } from '../components/outdated.tsx'
 import { Page } from '../components/page.tsx'
 import { PageButton } from '../components/page-link.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
-import { exactTime } from '../components/time.tsx'
 
 export function OrganizationSettingsPage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/settings' })
@@ -39,7 +38,7 @@ export function OrganizationSettingsPage() {
                   about: 'Part of every address of the API.',
                   value: <CopyText text={data.result.id} label="organization id" />,
                 },
-                { label: 'Made', value: exactTime(data.result.createdAt) },
+                { label: 'Created', value: exactTime(data.result.createdAt) },
               ]}
             />
           </Section>
@@ -60,17 +59,16 @@ function NameForm({ read }: { read: Answer<Organization> }) {
   // by somebody else is not lost by ours.
   const [begun, setBegun] = useState(read)
   const [name, setName] = useState(read.result.name)
-  const [isSaved, setSaved] = useState(false)
   const begin = (answer: Answer<Organization>) => {
     setBegun(answer)
     setName(answer.result.name)
   }
   const change = useChange<Organization>({
     organizationId,
+    doneText: 'Name saved',
     onDone: async (answer) => {
       queries.setQueryData(organizationQuery(organizationId).queryKey, answer)
       begin(answer)
-      setSaved(true)
       // The name stands at the top of every page.
       await queries.invalidateQueries(sessionQuery)
     },
@@ -78,7 +76,8 @@ function NameForm({ read }: { read: Answer<Organization> }) {
   if (begun !== read && name === begun.result.name && !change.isSending) begin(read)
   const call: ApiCall<Organization> = (api) =>
     api.updateOrganization({ organizationId }, { name: name.trim() }, { ifMatch: begun.etag })
-  const isOutdated = change.error?.code === 'version_mismatch'
+  const error = change.errorOf(call)
+  const isOutdated = error?.code === 'version_mismatch'
   const loadAgain = async () => {
     setBegun(await queries.fetchQuery({ ...organizationQuery(organizationId), staleTime: 0 }))
     change.reset()
@@ -94,18 +93,15 @@ function NameForm({ read }: { read: Answer<Organization> }) {
           label="Name"
           maw={420}
           value={name}
-          onChange={(event) => {
-            setName(event.currentTarget.value)
-            setSaved(false)
-          }}
+          onChange={(event) => setName(event.currentTarget.value)}
           disabled={!isAdmin}
           styles={isAdmin ? undefined : { input: { opacity: 1, color: 'var(--mantine-color-text)' } }}
-          error={fieldError(change.error, 'name')}
+          error={fieldError(error, 'name')}
         />
         {isOutdated ? (
           <Outdated thing="organization" onLoadAgain={loadAgain} />
         ) : (
-          <ProblemNotice error={change.error} shownFields={['name']} />
+          <ProblemNotice error={error} shownFields={['name']} />
         )}
         <Group>
           <ChangeBar
@@ -116,12 +112,31 @@ function NameForm({ read }: { read: Answer<Organization> }) {
             disabled={!isAdmin || name.trim() === '' || name.trim() === begun.result.name}
             disabledReason={isAdmin ? undefined : 'Only admins can change the name.'}
           />
-          <DoneText isShown={isSaved}>Saved</DoneText>
         </Group>
       </Stack>
     </form>
   )
 }
+
+const endpointColumns: Column<PrivateEndpoint>[] = [
+  {
+    label: 'Endpoint id',
+    width: '42%',
+    cell: ({ id }) => (
+      <Group gap={4} wrap="nowrap">
+        <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
+        <CopyIconButton text={id} label="endpoint id" />
+      </Group>
+    ),
+  },
+  {
+    label: 'Description',
+    cell: ({ description }) =>
+      description === '' ? <NotSet>None</NotSet> : <span style={{ overflowWrap: 'anywhere' }}>{description}</span>,
+  },
+  { label: 'Provider', width: 140, cell: ({ cloudProvider }) => providerNames[cloudProvider] },
+  { label: 'Region', width: 140, cell: ({ region }) => region },
+]
 
 function PrivateEndpoints({ endpoints, organizationId }: { endpoints: PrivateEndpoint[]; organizationId: string }) {
   return (
@@ -152,29 +167,7 @@ function PrivateEndpoints({ endpoints, organizationId }: { endpoints: PrivateEnd
             its tab "Private endpoints" to add the first one.
           </EmptyState>
         }
-        columns={[
-          {
-            label: 'Endpoint id',
-            width: '42%',
-            cell: ({ id }) => (
-              <Group gap={4} wrap="nowrap">
-                <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
-                <CopyIconButton text={id} label="endpoint id" />
-              </Group>
-            ),
-          },
-          {
-            label: 'Description',
-            cell: ({ description }) =>
-              description === '' ? (
-                <NotSet>None</NotSet>
-              ) : (
-                <span style={{ overflowWrap: 'anywhere' }}>{description}</span>
-              ),
-          },
-          { label: 'Provider', width: 140, cell: ({ cloudProvider }) => providerNames[cloudProvider] },
-          { label: 'Region', width: 140, cell: ({ region }) => region },
-        ]}
+        columns={endpointColumns}
       />
     </Section>
   )

@@ -1,4 +1,4 @@
-import { Badge, Group, List, Stack, Text } from '@mantine/core'
+import { Group, List, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 /** Of each kind, so many are shown one by one; a line tells how many more there are. */
@@ -22,14 +22,6 @@ export function Item({ badge, children, about }: { badge: ReactNode; children: R
         </Stack>
       </Group>
     </List.Item>
-  )
-}
-
-export function Word({ color, children }: { color: 'red' | 'orange' | 'gray'; children: string }) {
-  return (
-    <Badge color={color} variant="light" size="sm" className={`state-badge state-${color}`}>
-      {children}
-    </Badge>
   )
 }
 

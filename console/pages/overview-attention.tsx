@@ -4,12 +4,13 @@ import { useQuery } from '@tanstack/react-query'
 import type { Invitation, Key } from '../../src/client/shapes.ts'
 import type { Metrics } from '../api/metrics.ts'
 import { allInvitationsQuery, allKeysQuery } from '../api/queries.ts'
-import { standingOf } from '../components/key-state.tsx'
+import { standingOf } from '../components/key-standing.ts'
 import { PageLink } from '../components/page-link.tsx'
 import { Section } from '../components/section.tsx'
+import { WordBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
-import { Item, moreOf, mostShown, Word } from './overview-attention-item.tsx'
-import { BrokenPipes, BrokenServices, brokenPipesOf, brokenServicesOf } from './overview-broken.tsx'
+import { Item, moreOf, mostShown } from './overview-attention-item.tsx'
+import { BrokenPipes, BrokenServices, brokenPipesOf, brokenServicesOf, RejectedRows } from './overview-broken.tsx'
 
 const dayMs = 86_400_000
 const keyExpiresSoonMs = 14 * dayMs
@@ -34,7 +35,8 @@ export function Attention({ organizationId, metrics }: { organizationId: string;
   )
   // A new organization has one person: its first steps ask for another.
   const hasOneAdmin = metrics.members.admin === 1 && metrics.services.length > 0
-  const isCalm = services.length + pipes.length + keys.length + invitations.length === 0 && !hasOneAdmin
+  const isCalm =
+    services.length + pipes.length + metrics.rejected.length + keys.length + invitations.length === 0 && !hasOneAdmin
   // Nothing has been set up that could need any.
   if (isCalm && metrics.services.length === 0) return null
   return (
@@ -47,6 +49,7 @@ export function Attention({ organizationId, metrics }: { organizationId: string;
         <List listStyleType="none" className="overview-list" size="sm">
           <BrokenServices organizationId={organizationId} services={services} />
           <BrokenPipes organizationId={organizationId} services={metrics.services} counts={pipes} />
+          <RejectedRows organizationId={organizationId} services={metrics.services} rejected={metrics.rejected} />
           {keys.slice(0, mostShown).map(({ key, concern }) => (
             <KeyItem key={key.id} organizationId={organizationId} apiKey={key} concern={concern} />
           ))}
@@ -71,7 +74,7 @@ export function Attention({ organizationId, metrics }: { organizationId: string;
           )}
           {hasOneAdmin && (
             <Item
-              badge={<Word color="orange">one admin</Word>}
+              badge={<WordBadge color="gray">One admin</WordBadge>}
               about="When that person is away, nobody can change anything."
             >
               The organization has a single admin.{' '}
@@ -107,7 +110,7 @@ function calmText({ services }: Metrics): string {
       : unchecked === 1
         ? 'No service has failed (1 has not been checked yet)'
         : `No service has failed (${unchecked} have not been checked yet)`
-  return `Nothing. ${answering}, no pipe has failed, and no key or invitation ends soon.`
+  return `Nothing. ${answering}, no pipe has failed or rejected rows, and no key or invitation ends soon.`
 }
 
 const concerns = ['expired', 'expires soon', 'unused'] as const
@@ -132,7 +135,7 @@ function KeyItem({ organizationId, apiKey, concern }: { organizationId: string; 
     case 'expired':
       return (
         <Item
-          badge={<Word color="red">expired</Word>}
+          badge={<WordBadge color="red">Expired</WordBadge>}
           about="Whoever uses it is refused. Give it another expiry, or delete it."
         >
           The key {link} expired <Time at={expireAt!} />
@@ -140,13 +143,16 @@ function KeyItem({ organizationId, apiKey, concern }: { organizationId: string; 
       )
     case 'expires soon':
       return (
-        <Item badge={<Word color="orange">expires soon</Word>} about="From then on whoever uses it is refused.">
+        <Item
+          badge={<WordBadge color="orange">Expires soon</WordBadge>}
+          about="From then on whoever uses it is refused."
+        >
           The key {link} expires <Time at={expireAt!} />
         </Item>
       )
     case 'unused':
       return (
-        <Item badge={<Word color="gray">unused</Word>} about="A key that nobody needs is better deleted.">
+        <Item badge={<WordBadge color="gray">Unused</WordBadge>} about="A key that nobody needs is better deleted.">
           The key {link}{' '}
           {usedAt === null ? (
             'has never been used'
@@ -165,7 +171,9 @@ function InvitationItem({ organizationId, invitation }: { organizationId: string
   const hasExpired = Date.parse(expireAt) <= Date.now()
   return (
     <Item
-      badge={hasExpired ? <Word color="gray">expired</Word> : <Word color="orange">expires soon</Word>}
+      badge={
+        hasExpired ? <WordBadge color="gray">Expired</WordBadge> : <WordBadge color="orange">Expires soon</WordBadge>
+      }
       about={hasExpired ? 'Invite the person again, or delete the invitation.' : 'It has not been accepted yet.'}
     >
       The{' '}

@@ -1,20 +1,22 @@
 // The services and pipes that do not work as they should.
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { countByState, type Metrics } from '../api/metrics.ts'
-import { pipeMetricsQuery, pipesQuery, serviceQuery } from '../api/queries.ts'
-import { itemsOf } from '../components/list-table.tsx'
+import { pipeMetricsQuery, pipesInStateQuery, serviceQuery } from '../api/queries.ts'
+import { countOf } from '../components/amounts.ts'
 import { PageLink } from '../components/page-link.tsx'
 import { stateMeanings } from '../components/pipe-fields.ts'
+import { serviceTrouble } from '../components/pipe-state.ts'
 import { sentence } from '../components/sentence.ts'
-import { StateBadge } from '../components/state-badge.tsx'
+import { StateBadge, WordBadge } from '../components/state-badge.tsx'
 import { Item, moreOf, mostShown } from './overview-attention-item.tsx'
 
 const brokenServiceStates: Service['state'][] = ['failed', 'degraded', 'stopped']
 const brokenPipeStates: Pipe['state'][] = ['Failed', 'InternalError', 'Degraded']
 
 export function brokenServicesOf({ services }: Metrics): Metrics['services'] {
-  return services.filter(({ state }) => brokenServiceStates.includes(state))
+  const rankOf = ({ state }: Metrics['services'][number]) => brokenServiceStates.indexOf(state)
+  return services.filter((service) => rankOf(service) >= 0).toSorted((one, other) => rankOf(one) - rankOf(other))
 }
 
 export function brokenPipesOf({ pipes }: Metrics): Metrics['pipes'] {
@@ -54,15 +56,16 @@ function BrokenService({ organizationId, id, name, state }: { organizationId: st
   const { data } = useQuery({ ...serviceQuery(organizationId, id), throwOnError: false })
   return (
     <Item badge={<StateBadge state={state} />} about={data?.result.stateReason}>
-      The service{' '}
+      Service{' '}
       <PageLink inherit fw={600} to="/o/$organizationId/services/$serviceId" params={{ organizationId, serviceId: id }}>
         {name}
       </PageLink>{' '}
-      {state === 'stopped' ? 'has stopped' : state === 'degraded' ? 'does not answer every check' : 'cannot be used'}
+      {serviceTrouble({ state })}
     </Item>
   )
 }
 
+/** Those in the worst state first; of each state the newest, by name, and how many more there are. */
 export function BrokenPipes({
   organizationId,
   services,
@@ -72,21 +75,47 @@ export function BrokenPipes({
   services: Metrics['services']
   counts: Metrics['pipes']
 }) {
-  const serviceIds = [...new Set(counts.map(({ serviceId }) => serviceId))]
-  const shownIds = serviceIds.slice(0, mostShown)
+  return brokenPipeStates.map((state) => {
+    const inState = counts.filter((one) => one.state === state)
+    if (inState.length === 0) return null
+    return (
+      <PipesInState key={state} organizationId={organizationId} services={services} state={state} counts={inState} />
+    )
+  })
+}
+
+function PipesInState({
+  organizationId,
+  services,
+  state,
+  counts,
+}: {
+  organizationId: string
+  services: Metrics['services']
+  state: Pipe['state']
+  counts: Metrics['pipes']
+}) {
+  const total = counts.reduce((sum, { count }) => sum + count, 0)
+  // Each has at least one: no more are needed to fill the list.
+  const asked = counts.slice(0, mostShown)
+  const reads = useQueries({
+    queries: asked.map(({ serviceId }) => pipesInStateQuery(organizationId, serviceId, state, mostShown)),
+  })
+  if (reads.some(({ isPending }) => isPending)) return null
+  const pipes = reads.flatMap(({ data }) => data?.result ?? []).slice(0, mostShown)
+  const more = total - pipes.length
   return (
     <>
-      {shownIds.map((serviceId) => (
-        <BrokenPipesOfService
-          key={serviceId}
+      {pipes.map((pipe) => (
+        <BrokenPipe
+          key={pipe.id}
           organizationId={organizationId}
-          serviceId={serviceId}
-          serviceName={services.find(({ id }) => id === serviceId)?.name ?? serviceId}
-          counts={counts.filter((one) => one.serviceId === serviceId)}
+          pipe={pipe}
+          serviceName={services.find(({ id }) => id === pipe.serviceId)?.name ?? pipe.serviceId}
         />
       ))}
-      {countByState(counts.filter(({ serviceId }) => !shownIds.includes(serviceId))).map(([state, count]) => (
-        <Item key={state} badge={<StateBadge state={state} />}>
+      {more > 0 && (
+        <Item badge={<StateBadge state={state} />}>
           <PageLink
             inherit
             underline="always"
@@ -94,53 +123,10 @@ export function BrokenPipes({
             params={{ organizationId }}
             search={{ state }}
           >
-            {moreOf(count, 'pipe')} of other services
+            {pipes.length > 0 ? `and ${moreOf(more, 'pipe')}` : countOf(more, 'pipe')}
           </PageLink>
         </Item>
-      ))}
-    </>
-  )
-}
-
-function BrokenPipesOfService({
-  organizationId,
-  serviceId,
-  serviceName,
-  counts,
-}: {
-  organizationId: string
-  serviceId: string
-  serviceName: string
-  counts: Metrics['pipes']
-}) {
-  const query = useInfiniteQuery({ ...pipesQuery(organizationId, serviceId), throwOnError: false })
-  if (query.isPending) return null
-  const pipes = itemsOf(query)
-    .filter(({ state }) => brokenPipeStates.includes(state))
-    .slice(0, mostShown)
-  return (
-    <>
-      {pipes.map((pipe) => (
-        <BrokenPipe key={pipe.id} organizationId={organizationId} pipe={pipe} serviceName={serviceName} />
-      ))}
-      {counts.map(({ state, count }) => {
-        const shownCount = pipes.filter((pipe) => pipe.state === state).length
-        if (count <= shownCount) return null
-        return (
-          <Item key={state} badge={<StateBadge state={state} />}>
-            <PageLink
-              inherit
-              underline="always"
-              to="/o/$organizationId/pipes"
-              params={{ organizationId }}
-              search={{ service: serviceId, state }}
-            >
-              {shownCount > 0 ? moreOf(count - shownCount, 'pipe') : count === 1 ? '1 pipe' : `${count} pipes`} of the
-              service {serviceName}
-            </PageLink>
-          </Item>
-        )
-      })}
+      )}
     </>
   )
 }
@@ -154,7 +140,7 @@ function BrokenPipe({
   pipe: Pipe
   serviceName: string
 }) {
-  // As often as the other figures of this page.
+  // As often as the other metrics of this page.
   const query = { ...pipeMetricsQuery(organizationId, serviceId, id), refetchInterval: 10_000 }
   const reason = useQuery(query).data?.result.stateReason
   return (
@@ -168,7 +154,45 @@ function BrokenPipe({
       >
         {name}
       </PageLink>{' '}
-      of the service {serviceName} {state === 'Degraded' ? 'meets errors' : 'has failed'}
+      of the service {serviceName} {state === 'Degraded' ? 'has errors and retries' : 'has failed'}
     </Item>
+  )
+}
+
+export function RejectedRows({
+  organizationId,
+  services,
+  rejected,
+}: {
+  organizationId: string
+  services: Metrics['services']
+  rejected: Metrics['rejected']
+}) {
+  const badge = <WordBadge color="orange">Rejected rows</WordBadge>
+  const more = rejected.length - mostShown
+  return (
+    <>
+      {rejected.slice(0, mostShown).map(({ serviceId, pipeId, name, rows }) => (
+        <Item key={pipeId} badge={badge} about="See why, fix the table or the columns, and retry them.">
+          The pipe {name} of the service {services.find(({ id }) => id === serviceId)?.name ?? serviceId} has{' '}
+          <PageLink
+            inherit
+            underline="always"
+            to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+            params={{ organizationId, serviceId, pipeId }}
+            search={{ tab: 'errors' }}
+          >
+            {countOf(rows, 'rejected row')}
+          </PageLink>
+        </Item>
+      ))}
+      {more > 0 && (
+        <Item badge={badge}>
+          <PageLink inherit underline="always" to="/o/$organizationId/pipes" params={{ organizationId }}>
+            and {moreOf(more, 'pipe')} with rejected rows
+          </PageLink>
+        </Item>
+      )}
+    </>
   )
 }

@@ -2,7 +2,7 @@
 import { Card, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { createLink } from '@tanstack/react-router'
 import { type ComponentPropsWithRef, type ReactNode, useId } from 'react'
-import { countByState, type Metrics } from '../api/metrics.ts'
+import { countByState, type Metrics, shownPipeCounts } from '../api/metrics.ts'
 import { StateBadge } from '../components/state-badge.tsx'
 
 export function StateCounts({ organizationId, metrics }: { organizationId: string; metrics: Metrics }) {
@@ -12,7 +12,7 @@ export function StateCounts({ organizationId, metrics }: { organizationId: strin
     <>
       <CountSection title="Services">
         <CountCard to="/o/$organizationId/services" params={params}>
-          <Count count={metrics.services.length} label="in all" />
+          <Count count={metrics.services.length} label="total" />
         </CountCard>
         {countByState(metrics.services).map(([state, count]) => (
           <CountCard key={state} to="/o/$organizationId/services" params={params} search={{ state }}>
@@ -22,9 +22,9 @@ export function StateCounts({ organizationId, metrics }: { organizationId: strin
       </CountSection>
       <CountSection title="Pipes">
         <CountCard to="/o/$organizationId/pipes" params={params}>
-          <Count count={pipeCount} label={pipeCount === 0 ? 'none yet' : 'in all'} />
+          <Count count={pipeCount} label={pipeCount === 0 ? 'none yet' : 'total'} />
         </CountCard>
-        {countByState(metrics.pipes).map(([state, count]) => (
+        {countByState(shownPipeCounts(metrics)).map(([state, count]) => (
           <CountCard key={state} to="/o/$organizationId/pipes" params={params} search={{ state }}>
             <Count count={count} label={<StateBadge state={state} />} />
           </CountCard>

@@ -49,7 +49,7 @@ export function FirstSteps({ organizationId, metrics }: { organizationId: string
         <Step
           number={3}
           title="Invite somebody"
-          about="A second admin can help when you are away; developers may look at everything and change nothing."
+          about="A second admin can help when you are away; developers are read-only."
           isDone={memberCount > 1 || invitations.length > 0}
           organizationId={organizationId}
           button={

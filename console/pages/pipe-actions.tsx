@@ -1,25 +1,31 @@
 // What can be done with a pipe as a whole: its commands, changing it, deleting it.
-import { Group } from '@mantine/core'
+import { Alert, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import type { Pipe } from '../../src/client/shapes.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { EditIcon, PlayIcon, ResyncIcon, StopIcon, TrashIcon } from '../components/icons.tsx'
+import { deletionAtSource, keepsLog, retainedLogAdvice } from '../components/left-at-source.ts'
 import { PageButton } from '../components/page-link.tsx'
 import { type PipeCommand, whyNot } from '../components/pipe-commands.ts'
 import { kindOf } from '../components/pipe-fields.ts'
 import { ReasonButton } from '../components/reason-button.tsx'
 
-const commands: Record<PipeCommand, { label: string; icon: ReactNode; danger: boolean; about: ReactNode }> = {
+const commands: Record<
+  PipeCommand,
+  { label: string; doneText: string; icon: ReactNode; danger: boolean; about: ReactNode }
+> = {
   start: {
     label: 'Start',
+    doneText: 'Pipe started',
     icon: <PlayIcon size={16} />,
     danger: false,
     about: 'The pipe becomes Provisioning until a runner takes it, then reads on from where it was.',
   },
   stop: {
     label: 'Stop',
+    doneText: 'Pipe is stopping',
     icon: <StopIcon size={16} />,
     danger: false,
     about:
@@ -27,6 +33,7 @@ const commands: Record<PipeCommand, { label: string; icon: ReactNode; danger: bo
   },
   resync: {
     label: 'Resync',
+    doneText: 'Resync started',
     icon: <ResyncIcon size={16} />,
     danger: true,
     about:
@@ -85,9 +92,11 @@ export function PipeActions({ organizationId, pipe }: { organizationId: string; 
           title={`${commands[command].label} ${pipe.name}?`}
           label={`${commands[command].label} pipe`}
           danger={commands[command].danger}
+          doneText={`${commands[command].doneText}: ${pipe.name}`}
           call={(api) => api.updatePipeState(params, { command })}
         >
           {commands[command].about}
+          {command === 'stop' && <RetainedLogWarning pipe={pipe} />}
         </Confirm>
       ))}
       <Confirm
@@ -96,14 +105,23 @@ export function PipeActions({ organizationId, pipe }: { organizationId: string; 
         onClose={close}
         title={`Delete ${pipe.name}?`}
         label="Delete pipe"
+        doneText={`Pipe ${pipe.name} deleted`}
         typeToConfirm={pipe.name}
         call={(api) => api.deletePipe(params)}
         onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId }, ignoreBlocker: true })}
       >
         The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.{' '}
-        {pipe.source.postgres && 'The replication slot and the publication that it made are removed from PostgreSQL. '}
-        This cannot be undone.
+        {deletionAtSource(pipe)} This cannot be undone.
       </Confirm>
     </Group>
+  )
+}
+
+function RetainedLogWarning({ pipe: { source } }: { pipe: Pipe }) {
+  if (!source.postgres || !keepsLog({ source })) return null
+  return (
+    <Alert color="orange" variant="light" mt="sm" title="PostgreSQL keeps its WAL while the pipe is stopped">
+      {retainedLogAdvice(source.postgres)}
+    </Alert>
   )
 }

@@ -1,10 +1,9 @@
-// The rows that the engine did not take, and the way to have them tried once more; beside them, the messages and files of a queue
+// Rejected rows, and the way to replay them; beside them, the messages and files of a queue
 // that were given up.
 import { Alert, Code, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Pipe, PipeBadRow, PipeMetrics } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
 import { mostErrors, pipeErrorsQuery, pipeMetricsQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
@@ -12,7 +11,7 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { ResyncIcon } from '../components/icons.tsx'
 import { type KeptKind, keptKindOf } from '../components/kept-kind.ts'
 import { LoadingPage } from '../components/loading.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { Section } from '../components/section.tsx'
 import { Time } from '../components/time.tsx'
@@ -23,22 +22,22 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
   const rows = read.data?.result
   const hasQueue = pipe.source.objectStorage?.queueUrl !== undefined
   if (read.isPending) return <LoadingPage />
-  if (!rows) return <ProblemNotice error={asPenstockError(read.error)} title="The refused rows could not be read" />
+  if (!rows) return <ReadProblem error={read.error} title="The rejected rows could not be read" />
   if (rows.length === 0) {
     return (
-      <EmptyState title="No refused rows">
-        A row that the engine does not take, such as one with text where a number must be, is kept here with the reason
-        for seven days. The other rows of its batch are written all the same.
+      <EmptyState title="No rejected rows">
+        A row that the engine rejects, such as one with text where a number must be, is kept here with the reason for
+        seven days. The other rows of its batch are written.
         {hasQueue && ' Messages of the queue that lead to no file, and files that cannot be loaded, are kept here too.'}
       </EmptyState>
     )
   }
   return (
     <Section
-      title={hasQueue ? 'Refused rows, messages and files' : 'Refused rows'}
+      title={hasQueue ? 'Rejected rows, messages and files' : 'Rejected rows'}
       about={
         <>
-          The engine did not take these rows; the others of their batches are in the table.
+          The engine rejected these rows; the others of their batches are in the table.
           {hasQueue && ' Messages of the queue that led to no file, and files that could not be loaded, are here too.'}{' '}
           They are kept for seven days in{' '}
           <Code>{`${pipe.destination.database}.${pipe.destination.table}_penstock_errors`}</Code>
@@ -47,12 +46,12 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
       }
       actions={<Replay organizationId={organizationId} pipe={pipe} metrics={metricsRead?.result} hasQueue={hasQueue} />}
     >
-      {read.error && <ProblemNotice error={asPenstockError(read.error)} title="This may be out of date" />}
+      {read.error && <ReadProblem error={read.error} title="This may be out of date" />}
       {metricsRead && <Replaying metrics={metricsRead.result} />}
-      <ul className="refused-rows">
+      <ul className="rejected-rows">
         {rows.map((row) => (
           <li key={row.id}>
-            <RefusedRow row={row} isOfStream={!pipe.source.objectStorage} />
+            <RejectedRow row={row} isOfStream={!pipe.source.objectStorage} />
           </li>
         ))}
       </ul>
@@ -65,7 +64,7 @@ const notARow: Record<Exclude<KeptKind, 'row'>, string> = {
   file: 'This is a file, not a row: mend it, and write it again.',
 }
 
-function RefusedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean }) {
+function RejectedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean }) {
   const { at, partition, position, reason, raw, isCut } = row
   const kind = keptKindOf(row)
   return (
@@ -78,7 +77,7 @@ function RefusedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean 
         <Time at={at} />
       </Text>
       {kind !== 'row' && <Text size="sm">{notARow[kind]}</Text>}
-      <Code block className="refused-raw" tabIndex={0} role="region" aria-label={`The ${kind} at ${position}`}>
+      <Code block className="rejected-raw" tabIndex={0} role="region" aria-label={`The ${kind} at ${position}`}>
         {raw}
         {isCut && '…'}
       </Code>
@@ -139,14 +138,15 @@ function Replay({
         organizationId={organizationId}
         opened={isAsked}
         onClose={() => setAsked(false)}
-        title={`Try the refused rows of ${pipe.name} again?`}
+        title={`Try the rejected rows of ${pipe.name} again?`}
         label="Try them again"
+        doneText="The rejected rows will be tried again"
         danger={false}
         call={(api) => api.replayPipeErrors(params)}
       >
-        All refused rows that are kept, not only those shown here, are sent to the engine once more: each is written
-        once if the engine takes it now. What it refuses again stays here with the newer reason. Change the table, the
-        columns or the mappings first, or they are refused again.
+        All rejected rows that are kept, not only those shown here, are sent to the engine once more: each is written
+        once if the engine takes it now. What it rejects again stays here with the newer reason. Change the table, the
+        columns or the mappings first, or they are rejected again.
         {hasQueue && ' Messages and files are left out: write the file again, and the queue tells of it.'}
       </Confirm>
     </>

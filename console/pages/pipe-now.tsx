@@ -2,36 +2,41 @@
 import { Alert, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Pipe, PipeMetrics } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
+import type { Pipe, PipeMetrics, Service } from '../../src/client/shapes.ts'
 import { pipeMetricsQuery } from '../api/queries.ts'
-import { bytesOf, countOf, shortCount, threeDigits } from '../components/amounts.ts'
+import { bytesOf, countOf, durationOf, shortCount, threeDigits } from '../components/amounts.ts'
 import { type Fact, Facts, NotSet } from '../components/facts.tsx'
 import { WarningIcon } from '../components/icons.tsx'
 import { LoadingPage } from '../components/loading.tsx'
 import { lastHour, type Minute, rowsPerSecond } from '../components/minutes.ts'
 import { MinutesChart } from '../components/minutes-chart.tsx'
 import { PageLink } from '../components/page-link.tsx'
-import { stateMeanings } from '../components/pipe-fields.ts'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { firstStep, hasFailed, isReasonOutdated, stateMeaning } from '../components/pipe-state.ts'
+import { ReadProblem } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
 import { sentence } from '../components/sentence.ts'
-import { StateBadge } from '../components/state-badge.tsx'
+import { PipeStateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 
-export function PipeNow({ organizationId, pipe }: { organizationId: string; pipe: Pipe }) {
+export function PipeNow({ organizationId, pipe, service }: { organizationId: string; pipe: Pipe; service: Service }) {
   const read = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
   const metrics = read.data?.result
   return (
     <Section title="Now">
       {read.error && (
-        <ProblemNotice
-          error={asPenstockError(read.error)}
+        <ReadProblem
+          error={read.error}
           title={metrics ? 'This may be out of date' : 'The figures of the pipe could not be read'}
         />
       )}
       {metrics && (
-        <Figures organizationId={organizationId} pipe={pipe} metrics={metrics} readAtMs={read.dataUpdatedAt} />
+        <Figures
+          organizationId={organizationId}
+          pipe={pipe}
+          service={service}
+          metrics={metrics}
+          readAtMs={read.dataUpdatedAt}
+        />
       )}
       {read.isPending && <LoadingPage />}
     </Section>
@@ -41,33 +46,45 @@ export function PipeNow({ organizationId, pipe }: { organizationId: string; pipe
 function Figures({
   organizationId,
   pipe,
+  service,
   metrics,
   readAtMs,
 }: {
   organizationId: string
   pipe: Pipe
+  service: Service
   metrics: PipeMetrics
   readAtMs: number
 }) {
   const { state, stateReason, doing, rowsWritten, rowsRefused, lag } = metrics
   const minutes: Minute[] = lastHour(metrics.throughput, readAtMs)
-  const hasFailed = state === 'Failed' || state === 'InternalError'
+  const isFailed = hasFailed(state)
+  const isOutdated = isReasonOutdated(pipe, metrics)
+  const nextStep = firstStep(metrics)
   return (
     <Stack gap="lg">
       <Stack gap="xs">
         <Text size="sm" component="div" role="status">
-          <StateBadge state={state} size="md" /> {stateMeanings[state]}
+          <PipeStateBadge state={state} service={service} /> {stateMeaning(state, service)}
         </Text>
+        {nextStep && <Text size="sm">{nextStep}</Text>}
         {stateReason && (
           <Alert
-            color={hasFailed ? 'red' : 'orange'}
+            color={isFailed ? 'red' : 'orange'}
             variant="light"
             icon={<WarningIcon />}
-            title={hasFailed ? 'Why it has stopped' : 'What it meets'}
+            title={
+              isOutdated ? 'Why it stopped, before the last change' : isFailed ? 'Why it has stopped' : 'Current error'
+            }
           >
             <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
               {sentence(stateReason)}
             </Text>
+            {isOutdated && (
+              <Text size="sm" mt={4}>
+                The pipe was changed <Time at={pipe.updatedAt} />. Start it to try again.
+              </Text>
+            )}
           </Alert>
         )}
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -78,31 +95,30 @@ function Figures({
         </Text>
       </Stack>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
-        <Figure
-          label="rows a second"
-          value={threeDigits(rowsPerSecond(minutes, readAtMs))}
-          about="over the last minute"
-        />
+        <Figure label="rows/s" value={threeDigits(rowsPerSecond(minutes, readAtMs))} about="over the last minute" />
         <Figure label="rows written" value={shortCount(rowsWritten)} about="since it was created" />
         {(lag !== null || !pipe.source.postgres) && (
           <Figure label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
         )}
         <Figure
-          label="rows refused"
+          label="rows rejected"
           value={shortCount(rowsRefused)}
           about={
             rowsRefused === 0 ? (
               'by the engine'
             ) : (
-              <PageLink
-                to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-                params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
-                search={{ tab: 'errors' }}
-                size="sm"
-                underline="always"
-              >
-                Look at them
-              </PageLink>
+              <>
+                since it was created.{' '}
+                <PageLink
+                  to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+                  params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
+                  search={{ tab: 'errors' }}
+                  size="sm"
+                  underline="always"
+                >
+                  Look at those kept
+                </PageLink>
+              </>
             )
           }
         />
@@ -114,8 +130,8 @@ function Figures({
 }
 
 function waitingOf({ source: { objectStorage, postgres } }: Pipe): string {
-  if (objectStorage) return 'files wait'
-  return postgres ? 'changes wait' : 'records wait'
+  if (objectStorage) return 'files waiting'
+  return postgres ? 'changes waiting' : 'records waiting'
 }
 
 function Figure({ label, value, about }: { label: string; value: string; about: ReactNode }) {
@@ -133,7 +149,7 @@ function Figure({ label, value, about }: { label: string; value: string; about: 
 }
 
 function factsOf(pipe: Pipe, metrics: PipeMetrics): Fact[] {
-  const { rowsRead, bytesRead, rowsWritten, bytesWritten, inserts, retries, lastInsertAt } = metrics
+  const { rowsRead, bytesRead, rowsWritten, bytesWritten, inserts, retries, lastInsertAt, freshnessSeconds } = metrics
   return [
     { label: 'Delivery', value: <Delivery metrics={metrics} /> },
     { label: 'Read', value: `${countOf(rowsRead, 'row')}, ${bytesOf(bytesRead)}` },
@@ -143,10 +159,19 @@ function factsOf(pipe: Pipe, metrics: PipeMetrics): Fact[] {
     },
     ...logFacts(pipe, metrics),
     { label: 'Last insert', value: lastInsertAt === null ? <NotSet>None yet</NotSet> : <Time at={lastInsertAt} /> },
-    { label: 'Attempts that were repeated', value: retries.toLocaleString('en') },
+    {
+      label: 'Freshness',
+      about: 'How long ago the source was last known to be delivered; it grows while nothing is.',
+      value: freshnessSeconds === null ? <NotSet>Unknown</NotSet> : secondsOf(freshnessSeconds),
+    },
+    { label: 'Retries', value: retries.toLocaleString('en') },
     { label: 'Last error', value: <LastError metrics={metrics} /> },
     { label: 'Workers', value: <Workers metrics={metrics} /> },
   ]
+}
+
+function secondsOf(seconds: number): string {
+  return seconds < 120 ? countOf(seconds, 'second') : durationOf(seconds)
 }
 
 /** Only a pipe that follows its source has a place in its log. */
@@ -154,8 +179,8 @@ function logFacts({ source: { postgres } }: Pipe, { retainedBytes }: PipeMetrics
   if (!postgres || postgres.settings.replicationMode === 'snapshot') return []
   return [
     {
-      label: 'Log kept for the pipe',
-      about: 'By PostgreSQL, until the pipe has taken it; also while the pipe is paused.',
+      label: 'WAL retained by PostgreSQL',
+      about: 'Until the pipe has read it; also while the pipe is paused.',
       value: retainedBytes === null ? <NotSet>Unknown</NotSet> : bytesOf(retainedBytes),
     },
   ]

@@ -1,13 +1,15 @@
 import { Alert, Stack, Text } from '@mantine/core'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { CopyText } from '../components/copy.tsx'
+import { exactTime } from '../components/exact-time.ts'
 import { Facts } from '../components/facts.tsx'
 import { ArrowIcon, WarningIcon } from '../components/icons.tsx'
 import { PageLink } from '../components/page-link.tsx'
 import { choiceTexts, kindLabel, kindOf, settingFields } from '../components/pipe-fields.ts'
+import { isEngineDown, serviceTrouble } from '../components/pipe-state.ts'
 import { Section } from '../components/section.tsx'
 import { sentence } from '../components/sentence.ts'
-import { exactTime, Time } from '../components/time.tsx'
+import { Time } from '../components/time.tsx'
 import { PipeNow } from './pipe-now.tsx'
 import { PipeTables } from './pipe-tables.tsx'
 
@@ -26,16 +28,18 @@ export function PipeOverview({
   const [name, ...details] = originOf(pipe)
   return (
     <Stack gap="lg">
-      {(service.state === 'failed' || service.state === 'stopped' || service.state === 'degraded') && (
+      {(isEngineDown(service) || service.state === 'degraded') && (
         <Alert
           color="orange"
           variant="light"
           icon={<WarningIcon />}
-          title={`The service ${service.name} is ${service.state}`}
+          title={`Service ${service.name} ${serviceTrouble(service)}`}
         >
           <Text size="sm">
-            {service.stateReason ? `${sentence(service.stateReason)} ` : ''}The pipe cannot write to it until it
-            answers.{' '}
+            {service.stateReason ? `${sentence(service.stateReason)} ` : ''}
+            {isEngineDown(service)
+              ? 'The pipe cannot write to it until it answers.'
+              : 'The pipe retries what the engine does not take.'}{' '}
             <PageLink
               to="/o/$organizationId/services/$serviceId"
               params={{ organizationId, serviceId: service.id }}
@@ -47,9 +51,9 @@ export function PipeOverview({
           </Text>
         </Alert>
       )}
-      <PipeNow organizationId={organizationId} pipe={pipe} />
+      <PipeNow organizationId={organizationId} pipe={pipe} service={service} />
       {pipe.source.postgres && <PipeTables organizationId={organizationId} pipe={pipe} />}
-      <Section title="What flows">
+      <Section title="Data flow">
         <div className="pipe-flow">
           <div className="pipe-flow-end">
             <Text size="sm" c="dimmed">

@@ -1,11 +1,11 @@
 // How far each table of a postgres pipe has come; those that are being loaded first, since they are what people wait for.
 import { Progress, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Pipe, PipeTable } from '../../src/client/shapes.ts'
 import { pipeMetricsQuery } from '../api/queries.ts'
 import { countOf, durationOf } from '../components/amounts.ts'
-import { ListTable } from '../components/list-table.tsx'
+import { type Column, ListTable } from '../components/list-table.tsx'
 import { Section } from '../components/section.tsx'
 
 type TableState = PipeTable['state']
@@ -32,17 +32,37 @@ const summaryTexts: Record<TableState, (count: string) => string> = {
 /** At first, and more with each press of the button: a pipe may have a thousand. */
 const shownAtOnce = 50
 
+const columns: Column<PipeTable>[] = [
+  {
+    label: 'Source table',
+    cell: (table) => <span className="table-name">{sourceOf(table)}</span>,
+    width: '24%',
+  },
+  { label: 'Target table', cell: (table) => <Target table={table} />, width: '24%' },
+  {
+    label: 'State',
+    cell: ({ state, isResync }) => (isResync ? resyncTexts : stateTexts)[state],
+    width: '18%',
+  },
+  { label: 'Rows loaded', cell: (table) => <Load table={table} /> },
+]
+
 export function PipeTables({ organizationId, pipe }: { organizationId: string; pipe: Pipe }) {
   const read = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
   const [shown, setShown] = useState(shownAtOnce)
   const tables = read.data?.result.tables
+  // Read every two seconds: as long as nothing has changed, neither the order nor a row is made again.
+  const sorted = useMemo(
+    () => tables?.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state)) ?? [],
+    [tables],
+  )
   // What keeps it from being read is told where the other figures are.
   if (!tables) return null
   return (
     <Section title="Tables" about={summaryOf(tables)}>
       <ListTable
         caption="How far each table has come"
-        items={tables.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state)).slice(0, shown)}
+        items={sorted.slice(0, shown)}
         keyOf={({ targetTable }) => targetTable}
         query={{
           isPending: false,
@@ -51,20 +71,7 @@ export function PipeTables({ organizationId, pipe }: { organizationId: string; p
           fetchNextPage: () => setShown(shown + shownAtOnce),
         }}
         empty={<Rows>The pipe has no tables</Rows>}
-        columns={[
-          {
-            label: 'Source table',
-            cell: (table) => <span className="table-name">{sourceOf(table)}</span>,
-            width: '24%',
-          },
-          { label: 'Target table', cell: (table) => <Target table={table} />, width: '24%' },
-          {
-            label: 'State',
-            cell: ({ state, isResync }) => (isResync ? resyncTexts : stateTexts)[state],
-            width: '18%',
-          },
-          { label: 'Rows loaded', cell: (table) => <Load table={table} /> },
-        ]}
+        columns={columns}
       />
     </Section>
   )

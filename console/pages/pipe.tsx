@@ -1,4 +1,4 @@
-import { Alert, Group, Tabs, Text } from '@mantine/core'
+import { Group, Tabs, Text } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Pipe, PipeScalingPatch, PipeSettingsPatch } from '../../src/client/shapes.ts'
@@ -9,9 +9,11 @@ import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
 import { PageLink } from '../components/page-link.tsx'
 import { kindLabel, scalingFields, settingFields } from '../components/pipe-fields.ts'
-import { StateBadge } from '../components/state-badge.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
+import { PipeStateBadge } from '../components/state-badge.tsx'
 import type { PipeTab } from '../routes.tsx'
 import { PipeActions } from './pipe-actions.tsx'
+import { PipeData } from './pipe-data.tsx'
 import { PipeDestination } from './pipe-destination.tsx'
 import { PipeErrors } from './pipe-errors.tsx'
 import { PipeOverview } from './pipe-overview.tsx'
@@ -21,7 +23,8 @@ const address = '/signed-in/o/$organizationId/services/$serviceId/pipes/$pipeId'
 
 const tabs: Record<PipeTab, string> = {
   overview: 'Overview',
-  errors: 'Refused rows',
+  data: 'Data',
+  errors: 'Rejected rows',
   source: 'Source',
   destination: 'Destination',
   settings: 'Settings',
@@ -46,7 +49,7 @@ export function PipePage() {
       title={
         <Group gap="sm" component="span" display="inline-flex">
           {pipe.name}
-          <StateBadge state={pipe.state} size="lg" />
+          <PipeStateBadge state={pipe.state} service={service} size="lg" />
         </Group>
       }
       documentTitle={pipe.name}
@@ -57,11 +60,7 @@ export function PipePage() {
       about={`${kindLabel(pipe)} pipe of the service ${service.name}.`}
     >
       <PipeActions organizationId={organizationId} pipe={pipe} />
-      {pipeRead.error && (
-        <Alert color="orange" variant="light" title="This may be out of date" role="alert">
-          <Text size="sm">{pipeRead.error.message}</Text>
-        </Alert>
-      )}
+      {pipeRead.error && <ReadProblem error={pipeRead.error} title="This may be out of date" />}
       <Tabs
         value={tab}
         keepMounted={false}
@@ -83,6 +82,9 @@ export function PipePage() {
         </Tabs.List>
         <Tabs.Panel value="overview">
           <PipeOverview organizationId={organizationId} pipe={pipe} service={service} />
+        </Tabs.Panel>
+        <Tabs.Panel value="data">
+          <PipeData organizationId={organizationId} pipe={pipe} />
         </Tabs.Panel>
         <Tabs.Panel value="errors">
           <PipeErrors organizationId={organizationId} pipe={pipe} />

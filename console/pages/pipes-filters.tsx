@@ -1,9 +1,11 @@
 import { Group, Select, TextInput } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
 import type { Service } from '../../src/client/shapes.ts'
 import { SearchIcon } from '../components/icons.tsx'
-import { kindNames, kinds, stateNames } from '../components/pipe-fields.ts'
+import { kindNames, kinds } from '../components/pipe-fields.ts'
+import { shownPipeStates } from '../components/pipe-state.ts'
+import { stateLabel } from '../components/state-badge.tsx'
+import { useSearchText } from '../components/use-search-text.ts'
 import type { PipeFilter } from '../routes.tsx'
 
 /** What is chosen stands in the address of the page. */
@@ -17,24 +19,23 @@ export function PipeFilters({ organizationId, services }: { organizationId: stri
       search: { ...filter, ...changed },
       replace: true,
     })
-  const [typed, setTyped] = useState(filter.text ?? '')
-  useEffect(() => setTyped(filter.text ?? ''), [filter.text])
+  const { typed, setTyped, send } = useSearchText(filter.text ?? '', (text) => change({ text: text || undefined }))
   return (
     <Group gap="sm" align="end" className="pipe-filters" role="search" aria-label="Filter pipes">
       <TextInput
-        label="Text"
+        label="Search"
         placeholder="Name, table or id"
         leftSection={<SearchIcon size={16} />}
         value={typed}
         onChange={({ currentTarget: { value } }) => {
           setTyped(value)
-          change({ text: value.trim() === '' ? undefined : value })
+          send(value.trim() === '' ? '' : value)
         }}
       />
       <Select
         label="State"
         placeholder="Every state"
-        data={stateNames}
+        data={shownPipeStates.map((state) => ({ value: state, label: stateLabel(state) }))}
         value={filter.state ?? null}
         onChange={(state) => change({ state: state ?? undefined })}
         clearable

@@ -1,17 +1,17 @@
 import { Text } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useParams, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useRef, useState } from 'react'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
-import { asPenstockError } from '../api/change.ts'
 import { allPipesQuery, allServicesQuery } from '../api/queries.ts'
 import { type Column, ListTable } from '../components/list-table.tsx'
 import { Page } from '../components/page.tsx'
-import { PageLink } from '../components/page-link.tsx'
 import { kindLabel, kindOf } from '../components/pipe-fields.ts'
+import { shownPipeState } from '../components/pipe-state.ts'
 import { PipeTables, tablesOf } from '../components/pipe-tables.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
-import { StateBadge } from '../components/state-badge.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
+import { RowLink } from '../components/row-parts.tsx'
+import { PipeStateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 import type { PipeFilter } from '../routes.tsx'
 import { NewPipeButton, NoPipe, NoService, NothingFits } from './pipes-empty.tsx'
@@ -32,6 +32,7 @@ export function PipesPage() {
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   const hasList = services.length > 0 && (rows.length > 0 || isFiltered || unread.length > 0)
   const [shownRows, setShownRows] = useState(rowsAtOnce)
+  const columns = useMemo(() => columnsFor(organizationId), [organizationId])
   return (
     <Page
       title="Pipes"
@@ -39,8 +40,8 @@ export function PipesPage() {
       actions={hasList && <NewPipeButton organizationId={organizationId} service={filter.service} />}
     >
       {unread.length > 0 && (
-        <ProblemNotice
-          error={asPenstockError(unread[0]!.error)}
+        <ReadProblem
+          error={unread[0]!.error}
           title={`The pipes of ${listOf(unread.map(({ service }) => service.name))} could not be read`}
         />
       )}
@@ -53,7 +54,7 @@ export function PipesPage() {
       <ListTable
         caption="Pipes of the organization"
         items={found.slice(0, shownRows)}
-        columns={columnsFor(organizationId)}
+        columns={columns}
         keyOf={({ pipe }) => pipe.id}
         minWidth={900}
         query={{
@@ -92,12 +93,21 @@ function useAllPipes(organizationId: string, onlyService: string | undefined) {
     const { error, data } = reads[index]!
     return error && !data ? [{ service, error }] : []
   })
-  const rows = asked.flatMap((service, index) => (reads[index]?.data ?? []).map((pipe): Row => ({ pipe, service })))
+  // As long as neither changes, its row is the same object: only rows that changed are rendered again.
+  const known = useRef(new WeakMap<Pipe, Row>())
+  const rowOf = (pipe: Pipe, service: Service): Row => {
+    const row = known.current.get(pipe)
+    if (row?.service === service) return row
+    const made = { pipe, service }
+    known.current.set(pipe, made)
+    return made
+  }
+  const rows = asked.flatMap((service, index) => (reads[index]?.data ?? []).map((pipe) => rowOf(pipe, service)))
   return { services, rows, unread, isPending: servicesRead.isPending || reads.some(({ isPending }) => isPending) }
 }
 
 function fits({ pipe, service }: Row, { state, kind, text }: PipeFilter): boolean {
-  if (state !== undefined && pipe.state !== state) return false
+  if (state !== undefined && shownPipeState(pipe.state, service) !== state) return false
   if (kind !== undefined && kindOf(pipe) !== kind) return false
   if (text === undefined) return true
   const wanted = text.toLowerCase()
@@ -112,37 +122,27 @@ function listOf(names: string[]): string {
 const countOf = (count: number): string => `${count} ${count === 1 ? 'pipe' : 'pipes'}`
 
 function columnsFor(organizationId: string): Column<Row>[] {
+  const servicePath = (serviceId: string) => `/o/${organizationId}/services/${serviceId}`
   return [
     {
       label: 'Name',
       cell: ({ pipe }) => (
-        <PageLink
-          to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-          params={{ organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }}
-          fw={600}
-          size="sm"
-          style={{ overflowWrap: 'anywhere' }}
-        >
+        <RowLink isStrong to={`${servicePath(pipe.serviceId)}/pipes/${pipe.id}`}>
           {pipe.name}
-        </PageLink>
+        </RowLink>
       ),
     },
     { label: 'Kind', cell: ({ pipe }) => kindLabel(pipe), width: 130 },
     {
       label: 'Service',
-      cell: ({ service }) => (
-        <PageLink
-          to="/o/$organizationId/services/$serviceId"
-          params={{ organizationId, serviceId: service.id }}
-          size="sm"
-          style={{ overflowWrap: 'anywhere' }}
-        >
-          {service.name}
-        </PageLink>
-      ),
+      cell: ({ service }) => <RowLink to={servicePath(service.id)}>{service.name}</RowLink>,
       width: 160,
     },
-    { label: 'State', cell: ({ pipe }) => <StateBadge state={pipe.state} />, width: 130 },
+    {
+      label: 'State',
+      cell: ({ pipe, service }) => <PipeStateBadge state={pipe.state} service={service} />,
+      width: 130,
+    },
     { label: 'Destination', cell: ({ pipe }) => <PipeTables pipe={pipe} /> },
     { label: 'Updated', cell: ({ pipe }) => <Time at={pipe.updatedAt} />, width: 130 },
   ]

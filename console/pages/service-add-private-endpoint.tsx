@@ -50,7 +50,8 @@ export function AddPrivateEndpoint({
   )
   const call: ApiCall<PrivateEndpoint> = (api) =>
     api.createPrivateEndpoint({ organizationId, serviceId: service.id }, { id, description })
-  const change = useChange<PrivateEndpoint>({ organizationId, onDone })
+  const change = useChange<PrivateEndpoint>({ organizationId, doneText: undefined, onDone })
+  const error = change.errorOf(call)
   const texts = idTexts[service.provider]
   return (
     <form
@@ -83,7 +84,7 @@ export function AddPrivateEndpoint({
               </Text>
             </Stack>
           )}
-          error={fieldError(change.error, 'id')}
+          error={fieldError(error, 'id')}
         />
         <TextInput
           label="Description"
@@ -97,9 +98,9 @@ export function AddPrivateEndpoint({
           value={description}
           readOnly={known !== undefined}
           onChange={({ currentTarget: { value } }) => setDescription(value)}
-          error={fieldError(change.error, 'description')}
+          error={fieldError(error, 'description')}
         />
-        <ProblemNotice error={change.error} shownFields={['id', 'description']} />
+        <ProblemNotice error={error} shownFields={['id', 'description']} />
         <ChangeBar
           call={call}
           label="Add private endpoint"

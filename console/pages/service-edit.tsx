@@ -104,18 +104,18 @@ export function ServiceForm({
   const { organizationId, base } = edit
   const isAdmin = useIsAdmin(organizationId)
   const titleId = useId()
-  const [isSaved, setSaved] = useState(false)
   const call: ApiCall<Service> = (api) =>
     api.updateService({ organizationId, serviceId: base.result.id }, patch, { ifMatch: base.etag })
   const change = useChange<Service>({
     organizationId,
+    doneText: `Service ${patch.name ?? base.result.name} saved`,
     onDone: (answer) => {
       edit.saved(answer)
       edit.drop(fields)
-      setSaved(true)
       onDone?.()
     },
   })
+  const error = change.errorOf(call)
   const isChanged = changes.length > 0
   return (
     <Paper
@@ -127,7 +127,6 @@ export function ServiceForm({
       onSubmit={(event) => {
         event.preventDefault()
         if (!isAdmin || !isChanged || !isComplete || change.isSending) return
-        setSaved(false)
         void change.send(call)
       }}
     >
@@ -141,7 +140,7 @@ export function ServiceForm({
           </Text>
         </Stack>
         <fieldset disabled={!isAdmin} className="plain-fieldset">
-          <Stack gap="md">{children((field) => fieldError(change.error, field))}</Stack>
+          <Stack gap="md">{children((field) => fieldError(error, field))}</Stack>
         </fieldset>
         {isChanged && (
           <Stack gap="xs">
@@ -152,7 +151,7 @@ export function ServiceForm({
         {change.error?.code === 'version_mismatch' ? (
           <Outdated thing="service" onLoadAgain={() => edit.reload().then(change.reset)} />
         ) : (
-          <ProblemNotice error={change.error} shownFields={shownFields} />
+          <ProblemNotice error={error} shownFields={shownFields} />
         )}
         {isChanged ? (
           <ChangeBar
@@ -171,9 +170,11 @@ export function ServiceForm({
             <Button type="submit" disabled>
               {label}
             </Button>
-            <Text size="sm" c="dimmed" role="status">
-              {isAdmin ? isSaved && 'Saved.' : 'Only admins can change a service.'}
-            </Text>
+            {!isAdmin && (
+              <Text size="sm" c="dimmed">
+                Only admins can change a service.
+              </Text>
+            )}
           </Group>
         )}
       </Stack>

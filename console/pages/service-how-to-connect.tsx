@@ -8,7 +8,7 @@ import { privateEndpointConfigQuery } from '../api/queries.ts'
 import { providerNames } from '../components/cloud-provider.ts'
 import { CopyIconButton } from '../components/copy.tsx'
 import { useLasting } from '../components/loading.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
 import { Section } from '../components/section.tsx'
 
 export function HowToConnect({ organizationId, service }: { organizationId: string; service: Service }) {
@@ -42,7 +42,7 @@ export function HowToConnect({ organizationId, service }: { organizationId: stri
 
 function NoConfig({ service, error }: { service: Service; error: ReturnType<typeof asPenstockError> }) {
   if (error.code !== 'private_endpoints_not_configured') {
-    return <ProblemNotice error={error} title="The steps could not be loaded" />
+    return <ReadProblem error={error} title="The steps could not be loaded" />
   }
   const setting = `PENSTOCK_PRIVATE_ENDPOINT_SERVICES=${service.provider}/${service.region}=<endpointServiceId>/<privateDnsHostname>`
   return (

@@ -1,5 +1,6 @@
 import { Group, Stack, Text } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { pipesQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
@@ -14,9 +15,10 @@ import { PageButton, PageLink } from '../components/page-link.tsx'
 import { kindLabel } from '../components/pipe-fields.ts'
 import { PipeTables } from '../components/pipe-tables.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
+import { RowLink } from '../components/row-parts.tsx'
 import { ScrollTable } from '../components/scroll-table.tsx'
 import { Section } from '../components/section.tsx'
-import { StateBadge } from '../components/state-badge.tsx'
+import { PipeStateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 
 export function ServiceOverview({ organizationId, service }: { organizationId: string; service: Service }) {
@@ -138,22 +140,16 @@ function IpAccess({ organizationId, service }: { organizationId: string; service
   )
 }
 
-const pipeColumns = (organizationId: string): Column<Pipe>[] => [
+const pipeColumns = (organizationId: string, serviceState: Service['state']): Column<Pipe>[] => [
   {
     label: 'Name',
     cell: ({ id, serviceId, name }) => (
-      <PageLink
-        to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-        params={{ organizationId, serviceId, pipeId: id }}
-        fw={600}
-        size="sm"
-        style={{ overflowWrap: 'anywhere' }}
-      >
+      <RowLink isStrong to={`/o/${organizationId}/services/${serviceId}/pipes/${id}`}>
         {name}
-      </PageLink>
+      </RowLink>
     ),
   },
-  { label: 'State', cell: ({ state }) => <StateBadge state={state} /> },
+  { label: 'State', cell: ({ state }) => <PipeStateBadge state={state} service={{ state: serviceState }} /> },
   { label: 'Source', cell: (pipe) => kindLabel(pipe) },
   {
     label: 'Writes to',
@@ -166,6 +162,7 @@ function Pipes({ organizationId, service }: { organizationId: string; service: S
   const isAdmin = useIsAdmin(organizationId)
   const query = useInfiniteQuery(pipesQuery(organizationId, service.id))
   const pipes = itemsOf(query)
+  const columns = useMemo(() => pipeColumns(organizationId, service.state), [organizationId, service.state])
   const looks = { variant: 'default', size: 'xs', leftSection: <PlusIcon size={14} /> }
   const create = isAdmin ? (
     <PageButton
@@ -186,7 +183,7 @@ function Pipes({ organizationId, service }: { organizationId: string; service: S
       <ListTable
         caption={`Pipes of the service ${service.name}`}
         items={pipes}
-        columns={pipeColumns(organizationId)}
+        columns={columns}
         keyOf={({ id }) => id}
         query={query}
         empty={

@@ -1,7 +1,7 @@
 import { Alert, Code, Group, Modal, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
 import type { PrivateEndpoint, Service } from '../../src/client/shapes.ts'
 import { privateEndpointsQuery } from '../api/queries.ts'
@@ -13,14 +13,20 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { NotSet } from '../components/facts.tsx'
 import { PlusIcon } from '../components/icons.tsx'
 import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
+import { ReadProblem } from '../components/problem-notice.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
+import { RowButton } from '../components/row-parts.tsx'
 import { Section } from '../components/section.tsx'
 import { AddPrivateEndpoint } from './service-add-private-endpoint.tsx'
 import { HowToConnect } from './service-how-to-connect.tsx'
 
 export function PrivateEndpoints({ organizationId, service }: { organizationId: string; service: Service }) {
   const isAdmin = useIsAdmin(organizationId)
-  const query = useInfiniteQuery(privateEndpointsQuery(organizationId, service.id))
+  const query = useInfiniteQuery({
+    ...privateEndpointsQuery(organizationId, service.id),
+    // The other parts of the page stay.
+    throwOnError: false,
+  })
   const endpoints = itemsOf(query)
   const [isAdding, { open, close }] = useDisclosure(false)
   const [added, setAdded] = useState<Answer<PrivateEndpoint>>()
@@ -33,38 +39,14 @@ export function PrivateEndpoints({ organizationId, service }: { organizationId: 
       Add private endpoint
     </ReasonButton>
   )
-  const columns: Column<PrivateEndpoint>[] = [
-    { label: 'Endpoint id', cell: ({ id }) => <EndpointId id={id} /> },
-    {
-      label: 'Description',
-      cell: ({ description }) => (
-        <span style={{ overflowWrap: 'anywhere' }}>{description || <NotSet>None</NotSet>}</span>
-      ),
-    },
-    {
-      label: 'Provider and region',
-      cell: ({ cloudProvider, region }) => `${providerNames[cloudProvider]} ${region}`,
-    },
-    {
-      label: 'What can be done',
-      isLabelHidden: true,
-      align: 'right',
-      cell: (endpoint) => (
-        <ReasonButton
-          reason={isAdmin ? undefined : 'Only admins can detach a private endpoint'}
-          variant="subtle"
-          color="red"
-          size="compact-sm"
-          onClick={() => {
-            setLeaving(endpoint)
-            setDetaching(true)
-          }}
-        >
-          Detach<span className="visually-hidden"> {endpoint.id}</span>
-        </ReasonButton>
-      ),
-    },
-  ]
+  const columns = useMemo(
+    () =>
+      columnsFor(isAdmin, (endpoint) => {
+        setLeaving(endpoint)
+        setDetaching(true)
+      }),
+    [isAdmin],
+  )
   return (
     <Stack gap="lg">
       {added && <Added answer={added} onClose={() => setAdded(undefined)} />}
@@ -80,10 +62,14 @@ export function PrivateEndpoints({ organizationId, service }: { organizationId: 
           keyOf={({ id }) => id}
           query={query}
           empty={
-            <EmptyState title="No private endpoints yet" action={addButton}>
-              A private endpoint lets one of your networks reach the engine without going over the internet. Make one at{' '}
-              {providerNames[service.provider]}, then add here the id that it was given. The steps are below.
-            </EmptyState>
+            query.error ? (
+              <ReadProblem error={query.error} title="The private endpoints could not be read" />
+            ) : (
+              <EmptyState title="No private endpoints yet" action={addButton}>
+                A private endpoint lets one of your networks reach the engine without going over the internet. Make one
+                at {providerNames[service.provider]}, then add here the id that it was given. The steps are below.
+              </EmptyState>
+            )
           }
         />
       </Section>
@@ -104,6 +90,7 @@ export function PrivateEndpoints({ organizationId, service }: { organizationId: 
           organizationId={organizationId}
           title={`Detach ${leaving.description || leaving.id}?`}
           label="Detach private endpoint"
+          doneText={`Private endpoint ${leaving.description || leaving.id} detached`}
           call={(api) =>
             api.deletePrivateEndpoint({ organizationId, serviceId: service.id, privateEndpointId: leaving.id })
           }
@@ -120,6 +107,37 @@ export function PrivateEndpoints({ organizationId, service }: { organizationId: 
       )}
     </Stack>
   )
+}
+
+function columnsFor(isAdmin: boolean, detach: (endpoint: PrivateEndpoint) => void): Column<PrivateEndpoint>[] {
+  return [
+    { label: 'Endpoint id', cell: ({ id }) => <EndpointId id={id} /> },
+    {
+      label: 'Description',
+      cell: ({ description }) => (
+        <span style={{ overflowWrap: 'anywhere' }}>{description || <NotSet>None</NotSet>}</span>
+      ),
+    },
+    {
+      label: 'Provider and region',
+      cell: ({ cloudProvider, region }) => `${providerNames[cloudProvider]} ${region}`,
+    },
+    {
+      label: 'What can be done',
+      isLabelHidden: true,
+      align: 'right',
+      cell: (endpoint) => (
+        <RowButton
+          label={`Detach ${endpoint.id}`}
+          reason={isAdmin ? undefined : 'Only admins can detach a private endpoint'}
+          isDanger
+          onClick={() => detach(endpoint)}
+        >
+          Detach
+        </RowButton>
+      ),
+    },
+  ]
 }
 
 /** Ids of Azure are long, and differ at their end: they are never cut. */

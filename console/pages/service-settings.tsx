@@ -81,6 +81,7 @@ function DeleteService({ organizationId, live }: { organizationId: string; live:
         organizationId={organizationId}
         title={`Delete the service ${name}?`}
         label="Delete service"
+        doneText={`Service ${name} deleted`}
         call={(api) => api.deleteService({ organizationId, serviceId }, { ifMatch: live.etag })}
         typeToConfirm={name}
         opened={isOpen}

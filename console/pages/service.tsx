@@ -9,11 +9,13 @@ import type { ServiceTab } from '../routes.tsx'
 import { ServiceOverview } from './service-overview.tsx'
 import { PrivateEndpoints } from './service-private-endpoints.tsx'
 import { ServiceSettings } from './service-settings.tsx'
+import { ServiceTables } from './service-tables.tsx'
 
 const from = '/signed-in/o/$organizationId/services/$serviceId'
 
 const tabNames: Record<ServiceTab, string> = {
   overview: 'Overview',
+  tables: 'Tables',
   'private-endpoints': 'Private endpoints',
   settings: 'Settings',
 }
@@ -51,6 +53,9 @@ export function ServicePage() {
         </Tabs.List>
         <Tabs.Panel value="overview">
           <ServiceOverview organizationId={organizationId} service={service} />
+        </Tabs.Panel>
+        <Tabs.Panel value="tables">
+          <ServiceTables organizationId={organizationId} service={service} />
         </Tabs.Panel>
         <Tabs.Panel value="private-endpoints">
           <PrivateEndpoints organizationId={organizationId} service={service} />

@@ -1,7 +1,7 @@
-import { Stack, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Service } from '../../src/client/shapes.ts'
 import { allServicesQuery, servicesQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
@@ -12,7 +12,8 @@ import { type Column, itemsOf, ListTable } from '../components/list-table.tsx'
 import { Page } from '../components/page.tsx'
 import { PageButton, PageLink } from '../components/page-link.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
-import { StateBadge } from '../components/state-badge.tsx'
+import { RowLink } from '../components/row-parts.tsx'
+import { StateBadge, stateLabel } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
 
 const rowsAtOnce = 100
@@ -41,6 +42,7 @@ export function ServicesPage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/services' })
   const { state: wanted } = useSearch({ from: '/signed-in/o/$organizationId/services' })
   const { services, query, hasAny } = useServices(organizationId, wanted)
+  const columns = useMemo(() => columnsFor(organizationId), [organizationId])
   return (
     <Page
       title="Services"
@@ -49,7 +51,7 @@ export function ServicesPage() {
     >
       {wanted !== undefined && (
         <Text size="sm">
-          Only services in the state {wanted}.{' '}
+          Only services in the state {stateLabel(wanted as Service['state'])}.{' '}
           <PageLink size="sm" underline="always" to="/o/$organizationId/services" params={{ organizationId }}>
             Show all services
           </PageLink>
@@ -58,7 +60,7 @@ export function ServicesPage() {
       <ListTable
         caption="Services of the organization"
         items={services}
-        columns={columnsFor(organizationId)}
+        columns={columns}
         keyOf={({ id }) => id}
         query={query}
         minWidth={760}
@@ -98,38 +100,23 @@ function columnsFor(organizationId: string): Column<Service>[] {
     {
       label: 'Name',
       cell: ({ id, name }) => (
-        <PageLink
-          to="/o/$organizationId/services/$serviceId"
-          params={{ organizationId, serviceId: id }}
-          fw={600}
-          size="sm"
-          style={{ overflowWrap: 'anywhere' }}
-        >
+        <RowLink isStrong to={`/o/${organizationId}/services/${id}`}>
           {name}
-        </PageLink>
+        </RowLink>
       ),
     },
     {
       label: 'State',
       cell: ({ state, stateReason }) => (
-        <Stack gap={4} align="flex-start">
+        <>
           <StateBadge state={state} />
-          {stateReason && (
-            <Text size="xs" c="dimmed" maw={360} style={{ overflowWrap: 'anywhere' }}>
-              {stateReason}
-            </Text>
-          )}
-        </Stack>
+          {stateReason && <div className="row-reason">{stateReason}</div>}
+        </>
       ),
     },
     {
       label: 'Engine version',
-      cell: ({ engineVersion }) =>
-        engineVersion ?? (
-          <Text size="sm" c="dimmed">
-            not known yet
-          </Text>
-        ),
+      cell: ({ engineVersion }) => engineVersion ?? <span className="dimmed">not known yet</span>,
     },
     {
       label: 'Provider and region',

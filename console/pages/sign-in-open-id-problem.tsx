@@ -18,7 +18,7 @@ const sentences: Record<string, (provider: string) => string> = {
   oidc_invited: () =>
     'You have an invitation, but no account yet. Open the link of the invitation and begin from there.',
   oidc_unknown_person: () => 'Nobody here has your email address. Ask an admin of your organization for an invitation.',
-  oidc_too_many_failures: () => 'Too many attempts from your network have failed. Wait a few minutes, then try again.',
+  oidc_busy: () => 'Too many people of your network are signing in right now. Try again in a minute.',
 }
 
 export function OpenIdProblem({ code, providerName }: { code: string; providerName: string | undefined }) {

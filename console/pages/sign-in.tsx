@@ -1,7 +1,7 @@
 import { Anchor, Button, Code, Divider, Stack, Text, TextInput } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { useLocation, useRouter, useSearch } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { useRouter, useSearch } from '@tanstack/react-router'
+import { type FormEvent, useEffect, useState } from 'react'
 import { useAction } from '../api/action.ts'
 import { fieldError } from '../api/change.ts'
 import { pageAfterSignIn } from '../api/page-after-sign-in.ts'
@@ -12,60 +12,31 @@ import { OpenIdButton } from '../components/open-id-button.tsx'
 import { PasswordField } from '../components/password-field.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { OpenIdProblem } from './sign-in-open-id-problem.tsx'
+import { SignInWithLink, useLinkToken } from './sign-in-with-link.tsx'
 
 export function SignInPage() {
   const { to, problem } = useSearch({ from: '/sign-in' })
   const { data: session } = useSuspenseQuery(sessionQuery)
   const router = useRouter()
-  const link = useLinkOfAddress()
-  const goesOn = session.signedIn && !link.isUnderWay && !link.error
+  const token = useLinkToken()
+  const [doneToken, setDoneToken] = useState<string>()
+  const link = token === doneToken ? undefined : token
+  const goesOn = session.signedIn && link === undefined
   const page = pageAfterSignIn(to)
   useEffect(() => {
     if (goesOn) router.history.replace(page)
   }, [goesOn, page, router])
 
   if (goesOn) return <LoadingPage />
-  if (link.isUnderWay) {
-    return (
-      <CardPage title="Signing you in">
-        <LoadingPage />
-      </CardPage>
-    )
+  if (link !== undefined) {
+    const finish = () => setDoneToken(link)
+    return <SignInWithLink token={link} session={session} onSignedIn={finish} onGoOn={finish} />
   }
   return (
     <CardPage title="Sign in">
-      <ProblemNotice error={link.error} title="The link did not sign you in" />
-      {session.signedIn ? (
-        <>
-          <Text>You are signed in as {session.user.email} all the same.</Text>
-          <Button onClick={() => router.history.replace(page)}>Go on as {session.user.name}</Button>
-        </>
-      ) : (
-        <SignInForm methods={session.methods} page={page} problem={link.error ? undefined : problem} />
-      )}
+      <SignInForm methods={session.methods} page={page} problem={problem} />
     </CardPage>
   )
-}
-
-/** A link from the operator has a token behind `#` that signs in once. */
-function useLinkOfAddress() {
-  const hash = useLocation({ select: (location) => location.hash })
-  const sessionChanged = useSessionChange()
-  const taken = useRef('')
-  const { start, isBusy, error } = useAction(async (token: string) => {
-    await account.signInWithLink(token)
-    await sessionChanged()
-  })
-  const isLink = hash.startsWith('lnk_')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a link is taken once, when it comes into the address.
-  useEffect(() => {
-    if (!isLink || taken.current === hash) return
-    taken.current = hash
-    // Out of the address bar and of the browser's history: it is a secret, and useless from now on.
-    window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search)
-    void start(hash)
-  }, [hash])
-  return { isUnderWay: isLink || isBusy, error }
 }
 
 function SignInForm({
@@ -80,7 +51,7 @@ function SignInForm({
   const sessionChanged = useSessionChange()
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
-  const { start, isBusy, error } = useAction(async () => {
+  const { start, isBusy, error, touch } = useAction(async () => {
     await account.signIn(email.trim(), password)
     await sessionChanged()
   })
@@ -103,7 +74,10 @@ function SignInForm({
               required
               withAsterisk={false}
               value={email}
-              onChange={(event) => setEmail(event.currentTarget.value)}
+              onChange={(event) => {
+                setEmail(event.currentTarget.value)
+                touch('email')
+              }}
               error={fieldError(error, 'email')}
             />
             <PasswordField
@@ -113,7 +87,10 @@ function SignInForm({
               required
               withAsterisk={false}
               value={password}
-              onChange={(event) => setPassword(event.currentTarget.value)}
+              onChange={(event) => {
+                setPassword(event.currentTarget.value)
+                touch('password')
+              }}
               error={fieldError(error, 'password')}
             />
             <ProblemNotice error={error} shownFields={['email', 'password']} title="You are not signed in" />

@@ -9,6 +9,7 @@ import { MemberRole } from '../members/member.ts'
 import { findMember, insertMember } from '../members/store.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import { openSession } from '../sessions/open-session.ts'
+import { newDeviceToken } from '../sessions/session.ts'
 import { findPersonByEmail } from '../sessions/store.ts'
 import { AccountName, NewPassword, passwordProblems } from './account.ts'
 import { insertAccount } from './store.ts'
@@ -40,7 +41,7 @@ export const acceptInvitation = consoleAction({
     else problems.push(...passwordProblems('password', password, invitation.email))
     if (problems.length > 0) throw invalidBody(problems)
     const { hashPassword } = await import('../lib/password.ts')
-    return { passwordHash: await hashPassword(password!) }
+    return { passwordHash: await hashPassword(password!, { standing: 'known', lane: invitation.email }) }
   },
   async run(context, { body: { token, name }, prepared: { passwordHash } }) {
     const { sql, vault, now, signedIn, requestId, address, userAgent } = context
@@ -77,7 +78,9 @@ export const acceptInvitation = consoleAction({
     })
     const result = { organizationId, organizationName, role }
     const answer = { result, recordedIn: organizationId }
-    return known ? answer : { ...answer, sessionToken: await openSession(context, userId) }
+    if (known) return answer
+    const deviceToken = newDeviceToken(vault, email)
+    return { ...answer, sessionToken: await openSession(context, userId), deviceToken }
   },
 })
 

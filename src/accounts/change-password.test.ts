@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Visitor } from '../../test/console-visitor.ts'
 import { onBothDatabases } from '../../test/harness.ts'
+import { stopClock } from '../../test/stopped-clock.ts'
 import { hashPassword } from '../lib/password.ts'
 
 const first = 'correct horse battery'
@@ -122,6 +123,20 @@ onBothDatabases('changePassword', (app) => {
   })
 
   describe('403', () => {
+    it('sets no first password with a session that is older than 15 minutes', async () => {
+      const { change, visitor, userId, signIn } = await setUp('')
+      const earlier = new Date(Date.now() - 15 * 60_000).toISOString()
+      await app().query(`UPDATE sessions SET created_at = '${earlier}' WHERE user_id = '${userId}'`)
+      const { user } = await visitor.session()
+      assert.deepEqual([user.hasPassword, user.mayReplacePassword], [false, false])
+      const { status, body } = await change({ newPassword: second })
+      assert.equal(status, 403)
+      assert.match(body.error, /^FORBIDDEN: the first password is set within 15 minutes after signing in/)
+      assert.equal(await signIn(second), 401)
+      await visitor.signInAs(userId)
+      assert.equal((await change({ newPassword: second })).status, 200)
+    })
+
     it('refuses a wrong current password and changes nothing', async () => {
       const { change, signIn, other } = await setUp()
       const { status, body } = await change({ currentPassword: second, newPassword: second })
@@ -135,7 +150,7 @@ onBothDatabases('changePassword', (app) => {
   describe('429', () => {
     it('lets nobody guess with a session, from however many addresses', async (t) => {
       // Some are forgiven with the time, and comparing takes long on a busy machine.
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      stopClock(t)
       const { change, visitor } = await setUp()
       const guess = async () => {
         const guesser = new Visitor(app())

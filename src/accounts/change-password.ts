@@ -8,7 +8,7 @@ import { CurrentPassword, NewPassword, passwordProblems } from './account.ts'
 import { setPasswordHash } from './store.ts'
 
 /**
- * Also sets the first password of somebody who has signed in without one, and that of somebody who has just come by a link.
+ * Also sets the first password of somebody who has just signed in without one, and that of somebody who has just come by a link.
  * All other sessions of the person end, and no link for them works any more.
  */
 export const changePassword = consoleAction({
@@ -21,24 +21,32 @@ export const changePassword = consoleAction({
     { additionalProperties: false },
   ),
   result: NoResult,
-  // Whoever has taken over a session must not guess the password with it.
-  guarded: (_body, { signedIn }) => [{ name: `current password of ${signedIn!.userId}` }],
+  // Whoever has taken over a session must not guess the password with it, nor keep the person from changing it in another one.
+  guarded: (_body, { signedIn }) => `current password in session ${signedIn!.sessionId}`,
   async prepare({ sql, signedIn, now }, { body: { currentPassword, newPassword } }) {
     const { hashPassword, verifyPassword } = await import('../lib/password.ts')
     const { userId, sessionId } = signedIn!
+    const asker = { standing: 'known', lane: userId } as const
     const { email, passwordHash: presentHash } = (await findPerson(sql, userId))!
     const session = await findSessionOf(sql, { id: sessionId, userId }, now)
     const problems = passwordProblems('newPassword', newPassword, email)
-    const mayLeaveItOut = session !== undefined && mayReplacePassword(session, now)
-    if (presentHash !== undefined && currentPassword === undefined && !mayLeaveItOut) {
+    const hasPassword = presentHash !== undefined
+    const mayLeaveItOut = session !== undefined && mayReplacePassword(session, { hasPassword }, now)
+    if (hasPassword && currentPassword === undefined && !mayLeaveItOut) {
       problems.push({ path: 'currentPassword', detail: 'currentPassword is missing: this account has a password' })
     }
-    if (presentHash === undefined && currentPassword !== undefined) {
+    if (!hasPassword && currentPassword !== undefined) {
       problems.push({ path: 'currentPassword', detail: 'currentPassword must be left out: this account has none' })
     }
     if (problems.length > 0) throw invalidBody(problems)
-    if (currentPassword !== undefined && !(await verifyPassword(currentPassword, presentHash))) throw wrongPassword()
-    return { presentHash, passwordHash: await hashPassword(newPassword) }
+    if (!hasPassword && !mayLeaveItOut) {
+      const detail =
+        'the first password is set within 15 minutes after signing in; sign out, sign in again, and set it then'
+      throw new Problem('fresh_sign_in_needed', detail)
+    }
+    if (currentPassword !== undefined && !(await verifyPassword(currentPassword, presentHash, asker)))
+      throw wrongPassword()
+    return { presentHash, passwordHash: await hashPassword(newPassword, asker) }
   },
   async run({ sql, signedIn, now }, { prepared: { presentHash, passwordHash } }) {
     const { userId, sessionId } = signedIn!

@@ -23,10 +23,12 @@ export const lookAtInvitation = consoleAction({
     },
     { additionalProperties: false },
   ),
-  async run({ sql, vault, now }, { body }) {
+  /** On a reader: wrong tokens must not take the time of writes. */
+  async prepare({ sql, vault, now }, { body }) {
     const { invitation, organizationName } = await loadValidInvitation(sql, vault, body.token, now)
     const { email, role, expireAt } = invitation
     const invitedPerson = (await findPersonByEmail(sql, email)) ? ('known' as const) : ('new' as const)
-    return { result: { organizationName, email, role, expireAt, invitedPerson } }
+    return { organizationName, email, role, expireAt, invitedPerson }
   },
+  run: async (_context, { prepared }) => ({ result: prepared }),
 })

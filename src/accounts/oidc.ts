@@ -2,6 +2,7 @@
 // the person is at the provider travels in a cookie, sealed; the server keeps nothing. Who comes back is found by issuer and
 // subject, or, once, by an email address that the provider says it has verified.
 import type { Configuration } from 'openid-client'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
@@ -31,7 +32,7 @@ export const oidcProblems = {
   oidc_other_identity: 'the account with the email address is bound to another identity of the provider',
   oidc_invited: 'the person has no account but an invitation, and did not come from its page',
   oidc_unknown_person: 'the person has neither an account nor an invitation',
-  oidc_too_many_failures: 'too many attempts of this address have failed',
+  oidc_busy: 'too many sign-ins from this network are waiting for the provider',
 } as const
 
 export type OidcProblem = keyof typeof oidcProblems
@@ -186,8 +187,8 @@ export class OidcFlow {
 
   /** What the provider says about itself, asked when it is first needed; a failure is not remembered. */
   async #discover(): Promise<Configuration> {
-    if (!this.#discovery || this.#discovery.atMs + discoveryKeptMs < Date.now()) {
-      this.#discovery = { configuration: discover(this.#parts.settings), atMs: Date.now() }
+    if (!this.#discovery || this.#discovery.atMs + discoveryKeptMs < performance.now()) {
+      this.#discovery = { configuration: discover(this.#parts.settings), atMs: performance.now() }
     }
     const present = this.#discovery
     try {
@@ -242,11 +243,12 @@ function personOf(oidcSubject: string, claims: Record<string, unknown>): OidcPer
     const value = claims[name]
     return typeof value === 'string' ? value : undefined
   }
-  const email = text('email')?.toLowerCase()
+  // Checked as it was sent: a letter of another script must not become one of the address of somebody else.
+  const email = text('email')
   const isEmail = email !== undefined && email.length <= 254 && formats.email!.accepts(email)
   return {
     oidcSubject,
-    email: isEmail ? email : undefined,
+    email: isEmail ? asciiLowerCase(email) : undefined,
     emailVerified: claims.email_verified === true,
     name: nameOf(text('name')) ?? nameOf([text('given_name'), text('family_name')].join(' ')),
   }

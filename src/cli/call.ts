@@ -141,7 +141,11 @@ function parseOptions(operation: AnyOperation, args: string[]): Options {
     command.parse(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    const sentence = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
+    const sentence = error.message
+      .replace(/^error: /, '')
+      .split('\n')
+      .map((line) => line.trim())
+      .join(' ')
     throw usageFailure(`${printable(sentence)}; see "penstock call ${operation.id} --help"`)
   }
   return Object.fromEntries(Object.entries(command.opts()).map(([name, value]) => [nameOf.get(name) ?? name, value]))

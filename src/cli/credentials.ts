@@ -1,8 +1,8 @@
 // Where `penstock call` finds the API key: in the environment, or in a file that only its owner can read.
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { writePrivateFile } from '../installation/master-keys.ts'
+import { complainOfMode, writePrivateFile } from '../lib/private-file.ts'
 import { CommandFailure, exitCodes } from './failure.ts'
 
 export interface Credentials {
@@ -43,13 +43,17 @@ function fromEnvironment(present: string[]): FoundCredentials {
 function fromFile(): FoundCredentials {
   const file = credentialsFile()
   let text: string
+  let stats: Stats
   try {
     text = readFileSync(file, 'utf8')
+    stats = statSync(file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT') throw noCredentials(`${file} cannot be read (${code}).`)
     throw noCredentials(`There are no credentials. Run "penstock login", or set ${keyNames.join(', ')}.`)
   }
+  const open = complainOfMode(file, stats)
+  if (open) throw noCredentials(`${open.found}: ${open.remedy}.`)
   const credentials = parse(text)
   if (!credentials) throw noCredentials(`${file} is damaged. Run "penstock login" again.`)
   return { ...credentials, keyOrigin: `${file} (made by "penstock login")` }

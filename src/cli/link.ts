@@ -1,4 +1,5 @@
 import { readConfig } from '../config.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { StartError } from '../lib/start-error.ts'
 import { signInLink } from '../sessions/session.ts'
 import { openSetUp } from './open-set-up.ts'
@@ -22,5 +23,5 @@ export async function link({ email, minutes = defaultMinutes }: LinkOptions): Pr
   const token = await app.database.write('createSignInLink', order, 'link').finally(() => app.close())
   if (!token) throw new StartError(`Nobody here has the email address ${JSON.stringify(order.email)}.`)
   console.log(signInLink(config.operations.publicUrl, token))
-  console.log(`It signs ${order.email.toLowerCase()} in once, within ${minutes} minutes.`)
+  console.log(`It signs ${asciiLowerCase(order.email)} in once, within ${minutes} minutes.`)
 }

@@ -1,6 +1,6 @@
 // Runs an opened app until it is told to stop.
 import { flushCompileCache } from 'node:module'
-import { type App, openApp } from '../app.ts'
+import { type App, type AppOptions, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { describeError } from '../lib/describe-error.ts'
 import { Log } from '../lib/log.ts'
@@ -20,33 +20,54 @@ export async function open(config: Config, options: { mayCreateKeys: boolean }):
     log,
     mayCreateKeys: options.mayCreateKeys,
     onFatal: (reason) => {
-      log.error(
-        reason === 'disk'
-          ? 'the disk failed to keep what was written; ending, because a retry could hide the loss'
-          : 'the thread that writes has ended, which is a defect',
-      )
+      log.error(explainFatal(reason, config))
       log.flush()
       // Also what a stop ends with that is under way: it may be done before these 50 ms are over.
-      process.exitCode = reason === 'disk' ? exitInputOutput : exitSoftware
+      process.exitCode = reason === 'defect' ? exitSoftware : exitInputOutput
       setTimeout(() => process.exit(), 50)
     },
   })
   return { app, log }
 }
 
-export async function serve({ app, log }: Serving): Promise<string> {
-  let stopping = false
+function explainFatal(reason: Parameters<AppOptions['onFatal']>[0], { dataFolder, databaseUrl }: Config): string {
+  switch (reason) {
+    case 'disk':
+      return 'the disk failed to keep what was written; ending, because a retry could hide the loss'
+    case 'defect':
+      return 'the thread that writes has ended, which is a defect'
+    case 'deleted':
+      return databaseUrl === undefined
+        ? `the data folder ${dataFolder} was deleted or replaced, or the database in it; ending, because writes would be lost. ` +
+            'Move it back, restore a backup with "penstock restore", or start again without one.'
+        : `the data folder ${dataFolder} was deleted or replaced, or the master keys in it; ending, because secrets that are ` +
+            'stored now could not be opened again. Put the master key file back from your backup before the next start.'
+  }
+}
+
+export interface RunOptions {
+  /** The process ends after that, also when a request or a pipe is not done. */
+  longestStopMs?: number
+  /** May take as long as a download: `stopping` is aborted when the process is to end, which waits for what this has to clean up. */
+  start(stopping: AbortSignal): Promise<void>
+}
+
+/** Starts, and ends the process when it is told to, also while it is still starting. */
+export async function runUntilStopped({ app, log }: Serving, { longestStopMs, start }: RunOptions): Promise<void> {
+  const stopping = new AbortController()
+  let starting: Promise<void> | undefined
   const stop = (signal: string): void => {
-    if (stopping) return
-    stopping = true
+    if (stopping.signal.aborted) return
     log.info('stopping', { reason: signal })
-    app.close().then(
+    if (longestStopMs !== undefined) setTimeout(() => process.exit(), longestStopMs)
+    stopping.abort()
+    Promise.all([app.close(), starting]).then(
       () => process.exit(),
       () => process.exit(process.exitCode ?? exitSoftware),
     )
   }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => stop(signal))
+  stopWithLauncher(() => stop('launcher died'))
   const crash = (error: unknown): void => {
     log.error('an error that nobody handled', { error: describeError(error) })
     log.flush()
@@ -54,15 +75,31 @@ export async function serve({ app, log }: Serving): Promise<string> {
   }
   process.on('unhandledRejection', crash)
   process.on('uncaughtException', crash)
-  try {
-    const url = await app.listen()
-    log.info('listening', { reason: url })
-    giveBackMemoryWhenIdle()
-    // Otherwise only an orderly end keeps it, and whoever is killed starts more slowly each time.
-    flushCompileCache()
-    return url
-  } catch (error) {
+  starting = start(stopping.signal).catch(async (error: unknown) => {
+    // What a stop broke off.
+    if (stopping.signal.aborted) return
     await app.close()
     throw error
-  }
+  })
+  await starting
+}
+
+/** Returns the base URL. */
+export async function serve({ app, log }: Serving): Promise<string> {
+  const url = await app.listen()
+  log.info('listening', { reason: url })
+  giveBackMemoryWhenIdle()
+  // Otherwise only an orderly end keeps it, and whoever is killed starts more slowly each time.
+  flushCompileCache()
+  return url
+}
+
+/** The launcher (bin/node24.js) holds the other end of the channel as long as it lives. */
+function stopWithLauncher(stop: () => void): void {
+  if (!process.send) return
+  // It died while this process was starting.
+  if (!process.connected) stop()
+  process.once('disconnect', stop)
+  // A listener would keep the process running.
+  process.channel?.unref()
 }

@@ -1,6 +1,6 @@
 import { type Role, readConfig, roles } from '../config.ts'
 import { StartError } from '../lib/start-error.ts'
-import { open, serve } from './serve.ts'
+import { open, runUntilStopped, serve } from './serve.ts'
 
 export interface StartOptions {
   role?: string
@@ -21,7 +21,11 @@ export async function start({ role = 'all' }: StartOptions = {}): Promise<void> 
       'This Penstock has not been set up yet. Run "penstock init" first; it makes the first organization and admin key.',
     )
   }
-  await serve(serving)
+  await runUntilStopped(serving, {
+    start: async () => {
+      await serve(serving)
+    },
+  })
 }
 
 function readRole(text: string): Role {

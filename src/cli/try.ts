@@ -1,53 +1,88 @@
 // The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { allowedToTry, type Config, readConfig, sampleFile } from '../config.ts'
-import { writePrivateFile } from '../installation/master-keys.ts'
-import { type Sample, type SampleInput, sampleAdminEmail } from '../installation/sample.ts'
+import { type Sample, sampleAdminEmail } from '../installation/sample.ts'
+import { writePrivateFile } from '../lib/private-file.ts'
 import { signInLink } from '../sessions/session.ts'
 import { makeSignInToken } from './new-organization.ts'
-import { open, serve } from './serve.ts'
+import { readSampleFile, replaceInSampleFile, SampleAddresses } from './sample-addresses.ts'
+import { open, runUntilStopped, type Serving, serve } from './serve.ts'
+import { openTryEngine } from './try-engine.ts'
 import { serveTryFiles } from './try-files.ts'
+import { openTryShop } from './try-shop.ts'
+
+/**
+ * Whoever stops it is waiting at a terminal: everything is gone within 5 s. The launcher notices within 0.5 s that npm died
+ * (bin/node24.js), and what this process leaves behind is gone 2 s after it (embedded-postgres/postgres-server.ts).
+ */
+const longestStopMs = 2_500
 
 export async function tryIt(): Promise<void> {
   const config = { ...readConfig(process.env, { logLevel: 'warn' }), ...allowedToTry }
   const serving = await open(config, { mayCreateKeys: true })
+  await runUntilStopped(serving, { longestStopMs, start: (stopping) => start(config, serving, stopping) })
+}
+
+async function start(config: Config, serving: Serving, stopping: AbortSignal): Promise<void> {
   const file = join(config.dataFolder, sampleFile)
-  const port = serving.app.isNew ? 0 : filesPort(file)
+  const addresses = new SampleAddresses(serving.app, file)
+  const { isNew } = serving.app
+  const port = isNew ? 0 : filesPort(file)
   const filesUrl = port === undefined ? undefined : await serveTryFiles(join(config.dataFolder, 'sample-files'), port)
-  const input = { ...(filesUrl === undefined ? {} : { filesUrl }), ...tryEngine(config.tryEngine) }
-  const sample = serving.app.isNew ? await serving.app.database.write('createSample', input, 'initialize') : undefined
+  const engine = await openTryEngine(config, serving, {
+    stopping,
+    onMoved: (engine) => void addresses.moveEngine(engine),
+  })
+  const shop = engine?.isEmbedded
+    ? await openTryShop({
+        dataFolder: config.dataFolder,
+        isNew,
+        log: serving.log,
+        onMoved: (shop) => void addresses.moveShop(shop),
+      })
+    : undefined
+  const input = {
+    ...(shop === undefined ? {} : { shop }),
+    ...(filesUrl === undefined ? {} : { filesUrl }),
+    ...(engine === undefined ? {} : { engine: engine.access }),
+  }
+  const sample = isNew ? await serving.app.database.write('createSample', input, 'initialize') : undefined
   // Before anything can fail: nobody else has the secrets.
-  if (sample) writePrivateFile(file, sampleEnvironment('', sample, filesUrl), 'replace')
+  if (sample) writePrivateFile(file, sampleEnvironment('', sample, engine!.urlToShow, filesUrl), 'replace')
+  if (!sample && engine?.isEmbedded) {
+    await addresses.moveEngine(engine)
+    await (shop ? addresses.moveShop(shop) : addresses.stopShopPipe())
+  }
   const url = await serve(serving)
   if (config.tryEngine && !sample) console.log(lateEngine)
-  if (existsSync(file)) {
-    writePrivateFile(file, readFileSync(file, 'utf8').replace(/^BASE_URL=.*$/m, `BASE_URL=${url}`), 'replace')
-  }
   if (!existsSync(file)) {
     console.log(plainWelcome(url))
     return
   }
+  replaceInSampleFile(file, 'BASE_URL', url)
   const token = await makeSignInToken(serving.app, sampleAdminEmail)
   // Port 0 stands for any free one: which it is is known only now.
   const publicUrl = config.operations.publicUrl.endsWith(':0') ? url : config.operations.publicUrl
   const opening = token
     ? `Open the console: ${signInLink(publicUrl, token)}   (works once)`
     : `The console is at ${publicUrl}/console`
-  console.log(welcome(url, shellPath(file), Boolean(sample), opening, aboutFiles(port, filesUrl)))
+  const isEmbedded = engine?.isEmbedded ?? false
+  const files = aboutFiles(port, filesUrl, {
+    isEmbedded,
+    engineUrl: readSampleFile(file).ENGINE_URL,
+    envFile: shellPath(file),
+  })
+  console.log(welcome(url, shellPath(file), Boolean(sample), opening, files))
 }
 
 /** Where the files were served before: the pipe looks for them there. Undefined when there is no such pipe. */
 function filesPort(file: string): number | undefined {
-  const url = existsSync(file) ? /^FILES_URL=(\S+)$/m.exec(readFileSync(file, 'utf8'))?.[1] : undefined
+  const { FILES_URL: url } = readSampleFile(file)
   return url === undefined ? undefined : Number(new URL(url).port)
 }
 
-function tryEngine(engine: Config['tryEngine']): Pick<SampleInput, 'engine'> {
-  return engine ? { engine: { ...engine, password: engine.password.reveal() } } : {}
-}
-
-function sampleEnvironment(url: string, sample: Sample, filesUrl: string | undefined): string {
+function sampleEnvironment(url: string, sample: Sample, engineUrl: string, filesUrl: string | undefined): string {
   const values = {
     BASE_URL: url,
     KEY_ID: sample.keyId,
@@ -58,11 +93,13 @@ function sampleEnvironment(url: string, sample: Sample, filesUrl: string | undef
     ADMIN_USER_ID: sample.adminUserId,
     USER_ID: sample.userId,
     SERVICE_ID: sample.serviceId,
+    ENGINE_URL: engineUrl,
     KAFKA_PIPE_ID: sample.pipeIds.kafka,
     KINESIS_PIPE_ID: sample.pipeIds.kinesis,
     OBJECT_STORAGE_PIPE_ID: sample.pipeIds.objectStorage,
     POSTGRES_PIPE_ID: sample.pipeIds.postgres,
     ...(sample.runningPipeId === undefined ? {} : { RUNNING_PIPE_ID: sample.runningPipeId, FILES_URL: filesUrl }),
+    ...(sample.shopPipeId === undefined ? {} : { SHOP_PIPE_ID: sample.shopPipeId }),
   }
   return `${Object.entries(values)
     .map(([name, value]) => `${name}=${value}`)
@@ -109,14 +146,22 @@ const lateEngine =
   '\nPENSTOCK_TRY_ENGINE is not looked at: the data folder has a service already. Change the endpoint of that in the console, or set\nPENSTOCK_DATA to an empty folder.'
 
 /** Nothing when there is no pipe that loads files. */
-function aboutFiles(port: number | undefined, filesUrl: string | undefined): string {
+function aboutFiles(
+  port: number | undefined,
+  filesUrl: string | undefined,
+  { isEmbedded, engineUrl, envFile }: { isEmbedded: boolean; engineUrl: string | undefined; envFile: string },
+): string {
   if (port === undefined) return ''
   if (filesUrl === undefined) {
-    return `\nPort ${port} is taken by another program: the pipe "orders from files" has nothing to load until it is free again.\n`
+    return `\nPort ${port} is taken by another program: the pipe "Orders from files" has nothing to load until it is free again.\n`
+  }
+  const where = 'into the table "orders" of the sample service "analytics"'
+  if (!isEmbedded) {
+    const created = engineUrl === undefined ? '' : `,\nwhich was created with the ClickHouse at ${engineUrl}`
+    return `\nThe pipe "Orders from files" loads a small file every two seconds ${where}${created}.\n`
   }
   return `
-The pipe "orders from files" loads a small file every two seconds into the table "orders" of the sample service: the ClickHouse at
-127.0.0.1:8123, or the one of PENSTOCK_TRY_ENGINE=http://user:password@host:port when the sample was made.
-No ClickHouse there? "npm run engine" in a second terminal starts one from npm, to try with.
+The pipe "Orders from files" loads a small file every two seconds ${where}, an embedded ClickHouse. Its rows:
+  (. ${envFile}; curl -sS "$ENGINE_URL" --data 'SELECT count() FROM orders')
 `
 }

@@ -4,6 +4,7 @@
 import { type Answer, Caller, type CallOptions, type VersionedWriteOptions, type WriteOptions } from './caller.ts'
 import type {
   Activity,
+  CheckDestinationParams,
   CreateInvitationParams,
   CreateKeyParams,
   CreatePipeParams,
@@ -15,6 +16,8 @@ import type {
   DeletePipeParams,
   DeletePrivateEndpointParams,
   DeleteServiceParams,
+  DestinationCheck,
+  DestinationCheckRequest,
   DiscoverSchemaParams,
   GetActivityParams,
   GetCurrentKeyParams,
@@ -25,6 +28,7 @@ import type {
   GetOrganizationPrometheusParams,
   GetPipeMetricsParams,
   GetPipeParams,
+  GetPipeRowsParams,
   GetPipeSettingsParams,
   GetPrivateEndpointConfigParams,
   GetServiceParams,
@@ -45,6 +49,7 @@ import type {
   ListPipeErrorsParams,
   ListPipesParams,
   ListPrivateEndpointsParams,
+  ListServiceTablesParams,
   ListServicesParams,
   Member,
   MemberPatch,
@@ -55,6 +60,7 @@ import type {
   PipeCreate,
   PipeMetrics,
   PipePatch,
+  PipeRows,
   PipeScalingPatch,
   PipeSettings,
   PipeSettingsPatch,
@@ -69,6 +75,7 @@ import type {
   Service,
   ServiceCreate,
   ServicePatch,
+  ServiceTable,
   UpdateKeyParams,
   UpdateMemberParams,
   UpdateOrganizationParams,
@@ -216,6 +223,11 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/services/{serviceId}' }, params, undefined, options)
   }
 
+  /** List tables of a service. The tables of the service with their number of rows and their size on disk, by database and name, read from the engine: those that the user of the endpoint may see, at most 1,000, without system tables. Empty for a service without an endpoint. Takes at most 5 seconds. */
+  listServiceTables(params: ListServiceTablesParams, options?: CallOptions): Promise<Answer<ServiceTable[]>> {
+    return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/tables' }, params, undefined, options)
+  }
+
   /** Get private endpoint configuration. What a private endpoint of the provider must be connected to in order to reach the service, as the operator of this Penstock has set it for the provider and the region. */
   getPrivateEndpointConfig(params: GetPrivateEndpointConfigParams, options?: CallOptions): Promise<Answer<PrivateEndpointConfig>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpointConfig' }, params, undefined, options)
@@ -298,6 +310,11 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/metrics' }, params, undefined, options)
   }
 
+  /** Get newest rows (beta). Returns the newest rows of a destination table of the pipe, and the sizes of all its tables, read from the engine. The rows are those of the parts that the engine wrote last, highest version or sorting key first. At most 100 rows and 1 MB; long values are shortened. Takes at most 5 seconds. Empty until the pipe has inserted something. */
+  getPipeRows(params: GetPipeRowsParams, options?: CallOptions): Promise<Answer<PipeRows>> {
+    return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/rows' }, params, undefined, options)
+  }
+
   /** List refused rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its tables. Takes at most 10 seconds. */
   listPipeErrors(params: ListPipeErrorsParams, options?: CallOptions): Promise<Answer<PipeBadRow[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors' }, params, undefined, options)
@@ -317,7 +334,16 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery' }, params, body, options)
   }
 
-  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, what each pipe has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
+  /**
+   * Check destination (beta). Asks the engine of the service whether a pipe can write there: that the database exists, the table too unless Penstock manages it, and that the engine has the types of the columns. Changes nothing.
+   *
+   * Takes at most 5 seconds. Every request asks again: `Idempotency-Key` has no effect.
+   */
+  checkDestination(params: CheckDestinationParams, body: DestinationCheckRequest, options?: WriteOptions): Promise<Answer<DestinationCheck>> {
+    return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/destinationCheck' }, params, body, options)
+  }
+
+  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
   getOrganizationPrometheus(params: GetOrganizationPrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/prometheus', text: true }, params, undefined, options)
   }

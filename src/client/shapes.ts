@@ -115,6 +115,8 @@ export type ListMembersParams = {
   limit?: number | undefined
   /** Where to go on: as the `Link` header of the page before gave it. */
   cursor?: string | undefined
+  /** Only members with this text in their name or email address. The letters A to Z match in either case. */
+  search?: string | undefined
 }
 
 export type Member = {
@@ -234,7 +236,7 @@ export type IpAccess = {
 export type Key = {
   /** What paths name the key by. */
   id: string
-  /** What the key signs in with as user name: 20 characters. */
+  /** The user name that the key signs in with: 20 characters. Not the `{keyId}` of paths, which is `id`. */
   keyId: string
   /** To tell keys apart. */
   name: string
@@ -289,14 +291,14 @@ export type GetCurrentKeyParams = {
 export type GetKeyParams = {
   /** The organization of the API key. */
   organizationId: string
-  /** The `id` of the key, which is not what it signs in with. */
+  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
   keyId: string
 }
 
 export type UpdateKeyParams = {
   /** The organization of the API key. */
   organizationId: string
-  /** The `id` of the key, which is not what it signs in with. */
+  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
   keyId: string
 }
 
@@ -321,14 +323,14 @@ export type KeyPatch = {
 export type DeleteKeyParams = {
   /** The organization of the API key. */
   organizationId: string
-  /** The `id` of the key, which is not what it signs in with. */
+  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
   keyId: string
 }
 
 export type RotateKeyParams = {
   /** The organization of the API key. */
   organizationId: string
-  /** The `id` of the key, which is not what it signs in with. */
+  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
   keyId: string
 }
 
@@ -387,7 +389,7 @@ export type ServiceCreate = {
   region: string
   /** Where the engine is, and how to sign in. */
   endpoint: {
-    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. */
+    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`. */
     url: string
     /** A user of the engine. */
     username: string
@@ -422,7 +424,7 @@ export type ServicePatch = {
   name?: string
   /** What is left out stays: a new password keeps URL and user name. With another protocol, host or port the password must be sent too. */
   endpoint?: {
-    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. */
+    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`. */
     url?: string
     /** A user of the engine. */
     username?: string
@@ -469,6 +471,24 @@ export type DeleteServiceParams = {
   organizationId: string
   /** A service of the organization. */
   serviceId: string
+}
+
+export type ListServiceTablesParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type ServiceTable = {
+  /** Database of the table. */
+  database: string
+  /** Name of the table. */
+  table: string
+  /** Its engine, such as `MergeTree` or `View`. */
+  engine: string
+  rows: number | null
+  bytes: number | null
 }
 
 export type GetPrivateEndpointConfigParams = {
@@ -530,6 +550,22 @@ export type ListPipesParams = {
   limit?: number | undefined
   /** Where to go on: as the `Link` header of the page before gave it. */
   cursor?: string | undefined
+  /** Only pipes in this state. */
+  state?: 
+    | 'Provisioning'
+    | 'Setup'
+    | 'Snapshot'
+    | 'Running'
+    | 'Modifying'
+    | 'Resync'
+    | 'Stopping'
+    | 'Stopped'
+    | 'Pausing'
+    | 'Paused'
+    | 'Completed'
+    | 'Degraded'
+    | 'Failed'
+    | 'InternalError' | undefined
 }
 
 export type TableDefinition = {
@@ -1292,6 +1328,7 @@ export type PipeMetrics = {
   retries: number
   lag: number | null
   retainedBytes: number | null
+  freshnessSeconds: number | null
   lastInsertAt: string | null
   lastError: string | null
   lastErrorAt: string | null
@@ -1306,6 +1343,36 @@ export type PipeMetrics = {
   tables: PipeTable[]
   /** By the minute, the last hour, the oldest first. */
   throughput: PipeThroughput[]
+}
+
+export type GetPipeRowsParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+  /** A pipe of the service. */
+  pipeId: string
+  /** A destination table of the pipe. Default: the first one. */
+  table?: string | undefined
+  /** Maximum number of rows. */
+  limit?: number | undefined
+}
+
+export type PipeRows = {
+  /** The destination tables that exist in the engine, with their sizes. */
+  tables: ServiceTable[]
+  table: string | null
+  /** The columns of the table, without states of aggregate functions. */
+  columns: {
+    /** Name of the column. */
+    name: string
+    /** Its type in the engine. */
+    type: string
+  }[]
+  /** The newest rows first: one text per column, as the engine prints it; null is NULL. */
+  rows: ((string | null)[])[]
+  /** Whether a long value was shortened. */
+  isCut: boolean
 }
 
 export type ListPipeErrorsParams = {
@@ -1404,7 +1471,7 @@ export type SchemaDiscoveryRequest = {
 
 export type SourceField = {
   name: string
-  /** A type of the engine that holds the values, such as `Nullable(Int64)`. */
+  /** A type that holds the values, such as `Nullable(Int64)`, and that the engine of the service has, if it answers. */
   type: string
   /** Some records are without it, or have null. */
   isOptional: boolean
@@ -1444,6 +1511,38 @@ export type SchemaDiscovery = {
   misfits: string[]
 }
 
+export type CheckDestinationParams = {
+  /** The organization of the API key. */
+  organizationId: string
+  /** A service of the organization. */
+  serviceId: string
+}
+
+export type DestinationCheckRequest = {
+  /** Database of the service. */
+  database: string
+  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  table?: string
+  /** Whether Penstock will create the table when it does not exist. */
+  managedTable?: boolean
+  /** All columns of the table. Postgres pipes have none. */
+  columns?: Column[]
+}
+
+export type DestinationCheck = {
+  databaseExists: boolean
+  tableExists: boolean
+  /** The databases that the user of the service can see; the first 1,000. */
+  databases: string[]
+  /** What a pipe with this destination would fail of. Empty: nothing was found. */
+  errors: {
+    /** The field of the request, as a JSON pointer. */
+    pointer: string
+    /** What is wrong, and what to do. */
+    detail: string
+  }[]
+}
+
 export type GetOrganizationPrometheusParams = {
   /** The organization of the API key. */
   organizationId: string
@@ -1476,6 +1575,7 @@ export type ProblemCode =
   | 'address_not_allowed'
   | 'cross_origin'
   | 'csrf_token_mismatch'
+  | 'fresh_sign_in_needed'
   | 'sign_in_needed'
   | 'wrong_password'
   | 'route_not_found'

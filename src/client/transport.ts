@@ -68,11 +68,11 @@ export class Transport {
   async send(call: Call): Promise<Received> {
     const url = this.url + pathOf(call)
     const headers = this.#headers(call)
-    const deadline = Date.now() + this.#timeoutMs
+    const deadline = performance.now() + this.#timeoutMs
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await this.#attempt(call, url, headers, deadline)
       const waitMs = attempt < this.#retries ? waitBeforeRetry(outcome, attempt) : undefined
-      if (waitMs === undefined || Date.now() + waitMs >= deadline) {
+      if (waitMs === undefined || performance.now() + waitMs >= deadline) {
         if (outcome instanceof PenstockError) throw outcome
         return outcome
       }
@@ -100,7 +100,7 @@ export class Transport {
 
   async #attempt(call: Call, url: string, headers: Headers, deadline: number): Promise<Received | PenstockError> {
     call.signal?.throwIfAborted()
-    const remainingMs = Math.max(1, deadline - Date.now())
+    const remainingMs = Math.max(1, deadline - performance.now())
     // Not all of the time, so that one more attempt is possible after one that hangs.
     const limit = AbortSignal.timeout(Math.ceil(Math.min(remainingMs, (this.#timeoutMs * 2) / 3)))
     // Called as a function: browsers refuse a fetch that is called as a method of something else.
@@ -175,7 +175,7 @@ export function warningOf({ headers }: Received): string | undefined {
  * it is called, and credentials go nowhere but where they belong.
  */
 export function nextCursorOf({ headers }: Received): string | undefined {
-  const target = /<([^>]*)>\s*;[^,]*\brel="?next\b/.exec(headers.get('link') ?? '')?.[1]
+  const target = /<([^<>]*)>\s*;[^,<]*\brel="?next\b/.exec(headers.get('link') ?? '')?.[1]
   if (target === undefined) return undefined
   return new URLSearchParams(target.split('?')[1]?.split('#')[0]).get('cursor') ?? undefined
 }
@@ -247,7 +247,9 @@ function baseUrl(text: string): string {
   if (url.username || url.password || url.search || url.hash) {
     throw invalidRequest('url must have no user, password, query or fragment')
   }
-  return url.href.replace(/\/+$/, '')
+  let end = url.href.length
+  while (url.href[end - 1] === '/') end--
+  return url.href.slice(0, end)
 }
 
 /** Who an API key says is asking. */

@@ -34,8 +34,8 @@ export interface Database<List extends Writes> {
   close(): Promise<void>
 }
 
-/** `disk`: it may not keep what it said it keeps. `defect`: the thread that writes has ended. */
-export type FatalReason = 'disk' | 'defect'
+/** `disk`: it may not keep what it said it keeps. `deleted`: its files are gone. `defect`: the thread that writes has ended. */
+export type FatalReason = 'disk' | 'deleted' | 'defect'
 
 export interface DatabaseEvents {
   onGroup?(figures: GroupFigures): void

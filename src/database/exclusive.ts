@@ -5,7 +5,7 @@ import { DataInUseError, StartError } from '../lib/start-error.ts'
 import { type SchemaTarget, selectMigrations } from './migrate.ts'
 import type { DataPlace } from './snapshot.ts'
 import { bind, type Sql, type SqlValue } from './sql.ts'
-import { lockFile, SqliteConnection } from './sqlite.ts'
+import { lockFile, openFailure, SqliteConnection } from './sqlite.ts'
 
 export interface Exclusive extends SchemaTarget {
   readonly sql: Sql
@@ -37,12 +37,7 @@ function openOnSqlite(file: string): Exclusive {
     connection = new SqliteConnection(file, { readOnly: false })
   } catch (error) {
     lock.release()
-    throw new StartError(
-      `The database file ${file} cannot be opened: is it a Penstock database, and may it be written?`,
-      {
-        cause: error,
-      },
-    )
+    throw new StartError(openFailure(file, error), { cause: error })
   }
   const { database } = connection
   const isTrouble = (error: unknown) => connection.judge(error) !== 'write-failed'

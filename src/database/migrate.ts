@@ -43,6 +43,9 @@ export function loadMigrations(): Migration[] {
     .map((file) => parseMigration(file, readFileSync(new URL(file, folder), 'utf8')))
 }
 
+/** Text for one database alone. */
+const marked = { sqlite: /\/\* sqlite: (.*?) \*\//g, postgres: /\/\* postgres: (.*?) \*\//g }
+
 /**
  * Statements end with a semicolon at the end of a line. A line `-- only sqlite` (or postgres) limits the next one;
  * `/* sqlite: … *\/` inside a statement is text for that database alone. With lines `-- refused: …` before it, the next
@@ -57,8 +60,10 @@ export function parseMigration(file: string, text: string): Migration {
     if (statement === '') continue
     for (const dialect of ['sqlite', 'postgres'] as const) {
       if (only && only !== dialect) continue
-      const marked = new RegExp(`/\\* ${dialect}: (.*?) \\*/`, 'g')
-      statements[dialect].push({ text: statement.replace(marked, '$1'), ...(refusal === '' ? {} : { refusal }) })
+      statements[dialect].push({
+        text: statement.replace(marked[dialect], '$1'),
+        ...(refusal === '' ? {} : { refusal }),
+      })
     }
   }
   return { number: Number(file.slice(0, 4)), name: file.replace(/\.sql$/, ''), statements }

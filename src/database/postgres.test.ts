@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -200,5 +200,41 @@ describe('a PostgreSQL that cannot be connected to', () => {
 
   it('does not answer in time', async () => {
     assert.match(await saidOf('nothing', 'sslmode=verify-full'), /no connection within 5 seconds; check host, port and/)
+  })
+})
+
+describe('a PostgreSQL that was away', () => {
+  it('is used again also when the clock was set back meanwhile', async (t) => {
+    const app = await openTestApp('postgres')
+    const url = new URL(app.config.databaseUrl!)
+    const target = { host: url.hostname, port: Number(url.port) }
+    const sockets = new Set<Socket>()
+    let isAway = false
+    const server = createServer((socket) => {
+      if (isAway) return void socket.destroy()
+      const onward = connect(target)
+      for (const one of [socket, onward]) sockets.add(one.on('error', () => undefined))
+      socket.pipe(onward).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const events = { onFatal: () => undefined, onTrouble: () => undefined }
+    const database = await openPostgres({ url: url.href, writes: {}, vault: app.app.vault, events })
+    try {
+      const nowMs = Date.now()
+      t.mock.timers.enable({ apis: ['Date'], now: nowMs })
+      isAway = true
+      for (const socket of sockets) socket.destroy()
+      for (let round = 0; round < 4; round++) await assert.rejects(database.reader.first(backend, {}), { status: 503 })
+      isAway = false
+      t.mock.timers.setTime(nowMs - 3_600_000)
+      await sleep(1_100)
+      assert.ok(await database.reader.first(backend, {}))
+    } finally {
+      await database.close()
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await app.close()
+    }
   })
 })

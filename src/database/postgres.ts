@@ -42,7 +42,8 @@ class PostgresConnection implements WriteConnection {
   readonly #url: string
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
-  #failedAt = 0
+  /** By the clock that nobody sets: one that is set back must not keep us from connecting. */
+  #failedAtMs = Number.NEGATIVE_INFINITY
   /** The connection that the transaction under way began on. */
   #transaction: pg.Client | undefined
   /** The first failure of a statement that nobody waited for. */
@@ -55,7 +56,7 @@ class PostgresConnection implements WriteConnection {
   async connect(): Promise<pg.Client> {
     if (this.#client) return this.#client
     // A database that is away must not be asked again by every request that comes.
-    if (Date.now() - this.#failedAt < maxReconnectMs && !this.#connecting)
+    if (performance.now() - this.#failedAtMs < maxReconnectMs && !this.#connecting)
       throw new LostConnection('the database is away')
     this.#connecting ??= this.#open().finally(() => {
       this.#connecting = undefined
@@ -85,11 +86,11 @@ class PostgresConnection implements WriteConnection {
     try {
       await client.connect()
     } catch (error) {
-      this.#failedAt = Date.now()
+      this.#failedAtMs = performance.now()
       void client.end().catch(() => undefined)
       throw error
     }
-    this.#failedAt = 0
+    this.#failedAtMs = Number.NEGATIVE_INFINITY
     this.#client = client
     return client
   }

@@ -1,6 +1,7 @@
 // SQL is written as SQL, once for both databases, in the `store.ts` of the noun that owns the table.
 // A statement is declared once at module level and bound many times: the databases keep it prepared.
-// What differs: parameters are written `:name`, and `FOR UPDATE` is dropped on SQLite, where one writer holds the whole file.
+// What differs: parameters are written `:name`; `FOR UPDATE` is dropped on SQLite, where one writer holds the whole file; and
+// `ascii_lower(column)` lower-cases A–Z alone, as `lower` does on SQLite, while that of PostgreSQL depends on its locale.
 
 export type Dialect = 'sqlite' | 'postgres'
 export type SqlValue = string | number | null
@@ -39,7 +40,8 @@ export class Statement<Values extends SqlValues, Row> {
       const known = parameters.indexOf(parameter)
       return `$${known >= 0 ? known + 1 : parameters.push(parameter)}`
     })
-    if (dialect === 'sqlite') text = text.replace(/\s+FOR UPDATE(?: OF \w+)?\b/g, '')
+    if (dialect === 'sqlite') text = text.replace(/\sFOR UPDATE(?: OF \w+)?\b/g, '')
+    text = text.replace(/\bascii_lower\(([\w.]+)\)/g, dialect === 'sqlite' ? 'lower($1)' : 'lower($1 COLLATE "C")')
     return { name: this.#name, text, parameters }
   }
 }

@@ -1,7 +1,9 @@
 // SQLite as the main thread sees it: reads on a connection of its own, writes sent to the writer thread in batches.
 import { once } from 'node:events'
+import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { DataInUseError, StartError } from '../lib/start-error.ts'
+import { watchForDeletion } from '../lib/watch-for-deletion.ts'
 import {
   type Database,
   type DatabaseEvents,
@@ -103,7 +105,9 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     else planFlush()
     events.onGroup?.(message.figures)
     for (const [id, outcome] of message.settled) {
-      const pending = waiting.get(id)!
+      const pending = waiting.get(id)
+      // Rejected when the file was deleted.
+      if (!pending) continue
       waiting.delete(id)
       settle(pending, outcome, events)
     }
@@ -118,6 +122,13 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     events.onTrouble('the writer thread ended', { name: error.name })
     failAll()
     if (!closing) events.onFatal('defect')
+  })
+
+  // What is committed from now on would be gone with this process.
+  const endWatch = watchForDeletion([{ path: dirname(options.file) }, { path: options.file }], () => {
+    closing = true
+    failAll()
+    events.onFatal('deleted')
   })
 
   return {
@@ -142,6 +153,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     },
     close: async () => {
       closing = true
+      endWatch()
       flush()
       const exited = once(worker, 'exit')
       // Before the writer: the last one to close moves the log into the file, and a reader cannot.

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { NotSetUpError, StartError } from '../lib/start-error.ts'
 import { schemaMismatch, selectMigrations } from './migrate.ts'
-import { SqliteConnection } from './sqlite.ts'
+import { openFailure, SqliteConnection } from './sqlite.ts'
 
 export function openSqliteReadOnly(file: string): SqliteConnection {
   let connection: SqliteConnection | undefined
@@ -17,9 +17,8 @@ export function openSqliteReadOnly(file: string): SqliteConnection {
   } catch (error) {
     connection?.close()
     if (error instanceof NotSetUpError) throw error
-    throw new StartError(`The database file ${file} cannot be read: is it a Penstock database, and may it be read?`, {
-      cause: error,
-    })
+    const refusal = `The database file ${file} cannot be read: is it a Penstock database, and may it be read?`
+    throw new StartError(openFailure(file, error, refusal), { cause: error })
   }
   if (mismatch === undefined) return connection
   connection.close()

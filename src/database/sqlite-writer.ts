@@ -6,7 +6,7 @@ import { toWire, type WireOutcome } from './database.ts'
 import { GroupCommit, type GroupFigures } from './group-commit.ts'
 import { MigrationError, migrate } from './migrate.ts'
 import type { Sql } from './sql.ts'
-import { SqliteConnection } from './sqlite.ts'
+import { openFailure, SqliteConnection } from './sqlite.ts'
 import { Checkpoints } from './sqlite-checkpoint.ts'
 
 export interface WriteMessage {
@@ -34,10 +34,7 @@ export async function serveWrites(
     connection = new SqliteConnection(file, { readOnly: false })
     await migrateSqlite(connection)
   } catch (error) {
-    const sentence =
-      error instanceof MigrationError
-        ? error.message
-        : `The database file ${file} cannot be opened: is it a Penstock database, and may it be written?`
+    const sentence = error instanceof MigrationError ? error.message : openFailure(file, error)
     send({ refused: sentence, error: describeError(error) })
     return
   }

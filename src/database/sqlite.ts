@@ -1,6 +1,7 @@
 // SQLite through node:sqlite. One process owns the file; in it one thread writes (sqlite-writer.ts) and the main thread
 // reads, so that a slow disk stalls writes and nothing else.
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Problem } from '../lib/problem.ts'
 import { StartError } from '../lib/start-error.ts'
@@ -10,8 +11,10 @@ import { bind, type PreparedText, type SqlValues, type Statement } from './sql.t
 const SQLITE_BUSY = 5
 const SQLITE_READONLY = 8
 const SQLITE_IOERR = 10
+const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
+const SQLITE_NOTADB = 26
 const SQLITE_IOERR_FSYNC = 1034
 const SQLITE_IOERR_DIR_FSYNC = 1290
 
@@ -23,6 +26,34 @@ const restartTimeoutMs = 50
  * had changed already, or its neighbour: less to write. The shorter, the sooner it is read again after a crash.
  */
 export const walLimitBytes = 64 * 1_048_576
+
+/** Less than an open log and its index take. */
+const leastFreeBytes = 65_536
+
+/** Why a database file cannot be opened, and what to do: `otherwise`, unless the disk is full. */
+export function openFailure(file: string, error: unknown, otherwise = cannotBeWritten(file)): string {
+  const isFull = isDiskFull(dirname(file), error)
+  return isFull ? `The disk of ${file} is full. Free some space, and start again.` : otherwise
+}
+
+function cannotBeWritten(file: string): string {
+  return `The database file ${file} cannot be opened: is it a Penstock database, and may it be written?`
+}
+
+/** By the error; what SQLite reports otherwise, such as a log that it cannot create, by what is left. */
+export function isDiskFull(folder: string, error: unknown, statfs = statfsSync): boolean {
+  const { errcode, code } = error as { errcode?: number; code?: string }
+  const primary = (errcode ?? 0) & 0xff
+  if (primary === SQLITE_FULL || code === 'ENOSPC') return true
+  if (primary === SQLITE_NOTADB || primary === SQLITE_CORRUPT) return false
+  try {
+    const { bavail, bsize, files, ffree } = statfs(folder)
+    // Some file systems do not count files.
+    return bavail * bsize < leastFreeBytes || (files > 0 && ffree === 0)
+  } catch {
+    return false
+  }
+}
 
 export class SqliteConnection implements WriteConnection {
   readonly dialect = 'sqlite'
@@ -190,12 +221,15 @@ export class SqliteConnection implements WriteConnection {
  * dies. Returns undefined when another process holds it.
  */
 export function lockFile(file: string): { release(): void } | undefined {
-  const refusal = `${file} cannot be opened. May this user write to the data folder?`
+  const refuse = (error: unknown): StartError => {
+    const refusal = `${file} cannot be opened. May this user write to the data folder?`
+    return new StartError(openFailure(file, error, refusal), { cause: error })
+  }
   let lock: DatabaseSync
   try {
     lock = new DatabaseSync(file, { timeout: 0 })
   } catch (error) {
-    throw new StartError(refusal, { cause: error })
+    throw refuse(error)
   }
   try {
     // The last one is never committed. It is refused where SQLite could open the file for reading only, and locked nothing.
@@ -204,7 +238,7 @@ export function lockFile(file: string): { release(): void } | undefined {
     lock.close()
     const code = (error as { errcode?: unknown }).errcode
     if (typeof code === 'number' && (code & 0xff) === SQLITE_BUSY) return undefined
-    throw new StartError(refusal, { cause: error })
+    throw refuse(error)
   }
   return { release: () => lock.close() }
 }

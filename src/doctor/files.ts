@@ -2,6 +2,7 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { readMasterKeys } from '../installation/master-keys.ts'
+import { complainOfMode } from '../lib/private-file.ts'
 import { StartError } from '../lib/start-error.ts'
 import type { MasterKeys } from '../lib/vault.ts'
 import { type Complaint, type Finding, judge, plural, problem, warning, withoutStop } from './finding.ts'
@@ -40,7 +41,7 @@ export async function checkMasterKeyFile(
   let keys: MasterKeys | undefined
   let stats: Stats
   try {
-    keys = readMasterKeys(file)
+    keys = readMasterKeys(file, { mayBeOpen: true })
     if (!keys) {
       const complaint = (await isSetUp())
         ? problem(
@@ -61,11 +62,8 @@ export async function checkMasterKeyFile(
     return { finding: judge('master key file', '', [problem(found, remedy)]), keys: undefined }
   }
   const complaints: Complaint[] = []
-  if ((stats.mode & 0o027) !== 0) {
-    complaints.push(problem(`${file} is open to other users (mode ${modeOf(stats)})`, `run "chmod 600 ${file}"`))
-  } else if ((stats.mode & 0o050) !== 0) {
-    complaints.push(warning(`${file} may be read by a group (mode ${modeOf(stats)})`, `run "chmod 600 ${file}"`))
-  }
+  const open = complainOfMode(file, stats)
+  if (open) complaints.push(problem(open.found, open.remedy))
   // One that root has put there for us to read is what containers do with secrets.
   if (stats.uid !== 0) complaints.push(...complainOfOwner(file, stats, userId))
   const ids = Object.keys(keys.keys)

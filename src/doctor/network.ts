@@ -16,18 +16,14 @@ export interface DatabasePlace {
 }
 
 export function checkListening(config: Config): Finding {
-  const { host, port, tlsInFront, trustedProxies, hasPublicUrl, operations } = config
+  const { host, port, tlsInFront, hasPublicUrl, operations } = config
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host)
   const complaints: Complaint[] = []
   if (!isLoopback && !tlsInFront) {
     const remedy =
-      'put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL, or set PENSTOCK_HOST=127.0.0.1'
+      'put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true, PENSTOCK_PUBLIC_URL and PENSTOCK_TRUSTED_PROXIES, or set PENSTOCK_HOST=127.0.0.1'
     complaints.push(problem(`${place} can be reached from other machines without TLS; Penstock does not start`, remedy))
-  }
-  if (tlsInFront && trustedProxies.length === 0) {
-    const found = 'a proxy is in front, and PENSTOCK_TRUSTED_PROXIES is not set: every request seems to come from it'
-    complaints.push(warning(found, 'set PENSTOCK_TRUSTED_PROXIES to the addresses of the proxy'))
   }
   const reach = tlsInFront ? 'behind a proxy with TLS' : 'for this machine only'
   const publicUrl = hasPublicUrl ? `, as ${operations.publicUrl}` : ''
@@ -42,8 +38,8 @@ export async function checkEgress(config: Config, egress: Egress, own: DatabaseP
     complaints.push(warning(found, 'set PENSTOCK_ALLOW_LOOPBACK=false, unless engines or sources are on this machine'))
   }
   if (config.allowPlaintext) {
-    const found = 'sources may be used without TLS: passwords and rows cross the network in the clear'
-    complaints.push(warning(found, 'set PENSTOCK_ALLOW_PLAINTEXT=false, unless a source has no TLS'))
+    const found = 'engines and sources may be used without TLS: passwords and rows cross the network in the clear'
+    complaints.push(warning(found, 'set PENSTOCK_ALLOW_PLAINTEXT=false, unless an engine or a source has no TLS'))
   }
   if (own && !(await isDenied(egress, own))) {
     const found =
@@ -51,7 +47,11 @@ export async function checkEgress(config: Config, egress: Egress, own: DatabaseP
     complaints.push(problem(found, 'name the database by its address in DATABASE_URL'))
   }
   const database = own ? ' nor to the database of Penstock' : ''
-  return judge('egress', `not to this machine${database}; to sources only with TLS`, complaints)
+  return judge(
+    'egress',
+    `not to this machine${database}; to engines with passwords and to sources only with TLS`,
+    complaints,
+  )
 }
 
 /** By each of the addresses that the name has. */

@@ -9,8 +9,8 @@ import pg from 'pg'
 import { assertOnly, collect, findingsOf, goodMachine, trouble } from '../../test/examination.ts'
 import { openTestApp, type TestApp } from '../../test/harness.ts'
 import { startOpenidProvider } from '../../test/openid-provider.ts'
-import { startPostgres } from '../../test/postgres-server.ts'
 import { loadMigrations } from '../database/migrate.ts'
+import { startPostgres } from '../embedded-postgres/postgres-server.ts'
 import { Egress, EgressError } from '../lib/egress.ts'
 import type { EgressAnswer, EgressRequest } from '../lib/egress-http.ts'
 import { newId } from '../lib/id.ts'
@@ -127,7 +127,7 @@ describe('an examination of many engines', () => {
     mostUnderWay = 0
 
     constructor() {
-      super({ allowLoopback: false, deniedPlaces: [] })
+      super({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] })
     }
 
     override async request(request: EgressRequest): Promise<EgressAnswer> {
@@ -281,7 +281,7 @@ describe('an examination of a PostgreSQL server', () => {
 
   it('sees that users of the API could reach it', async () => {
     const config = { ...app.config, allowLoopback: false, allowPlaintext: false }
-    const open = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    const open = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
     const findings = await collect(config, goodMachine, open)
     assertOnly(findings, 'egress', 'problem', /connect to its own database/, /DATABASE_URL/)
   })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import type { TestEngine } from '../../test/engine-front.ts'
+import { startPaperEngine } from '../../test/paper-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { type BadRows, openBadRows } from './bad-rows.ts'
@@ -9,7 +11,7 @@ import { openEngineClient } from './client.ts'
 import { type BadRow, EngineError } from './engine.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 const never = new AbortController().signal
 const pipeId = 'the pipe'
 const nowMs = Date.now()
@@ -28,11 +30,11 @@ function badRow(id: string, raw: string | Uint8Array, atMs = 0): BadRow {
 
 for (const hasTokens of [true, false]) {
   describe(`bad rows on an engine ${hasTokens ? 'of today' : 'of before'}`, () => {
-    let engine: PaperEngine
+    let engine: TestEngine
     let tables = 0
 
     before(async () => {
-      engine = await startPaperEngine({ hasTokens })
+      engine = await (hasTokens ? openEmbeddedEngine() : startPaperEngine())
     })
     after(() => engine.close())
 
@@ -44,7 +46,7 @@ for (const hasTokens of [true, false]) {
 
     async function withBadRows(use: (kept: Kept) => Promise<void>): Promise<void> {
       tables += 1
-      const table = { database: 'default', table: `events ${tables}` }
+      const table = { database: engine.database, table: `events ${tables}` }
       const { protocol, host, port, username, password } = engine
       const access = { protocol, host, port, username, password: new Secret(password) }
       const client = openEngineClient(egress, access)
@@ -62,10 +64,11 @@ for (const hasTokens of [true, false]) {
     it('are none where nothing was refused', () =>
       withBadRows(async ({ badRows, keep, errors }) => {
         await keep([])
-        assert.ok(!engine.tables.has(`default.${errors}`))
+        assert.ok(!(await engine.listTables()).includes(errors))
         assert.deepEqual(await badRows.list(pipeId, { limit: 10 }), [])
         assert.deepEqual(await badRows.load(pipeId, { limit: 10 }), [])
         assert.equal(await badRows.count(pipeId), 0)
+        assert.deepEqual(await badRows.countByDay(pipeId), {})
         assert.deepEqual(await badRows.listReplayed(pipeId, ['1']), [])
       }))
 
@@ -126,6 +129,19 @@ for (const hasTokens of [true, false]) {
           ['2'],
         )
         assert.equal(await badRows.count(pipeId), 1)
+      }))
+
+    it('are counted by the day of their rejection, without those that were replayed', () =>
+      withBadRows(async ({ badRows, keep }) => {
+        // Older ones the engine removes.
+        const midnightMs = Math.floor(Date.now() / 86_400_000) * 86_400_000
+        const times = [-1, 0, 5].map((ms) => new Date(midnightMs + ms).toISOString())
+        const [yesterday, today] = times.map((at) => at.slice(0, 10))
+        await keep(times.map((at, index) => ({ ...badRow(String(index), 'x'), at })))
+        assert.deepEqual(await badRows.countByDay(pipeId), { [yesterday!]: 1, [today!]: 2 })
+        await badRows.markReplayed(pipeId, ['2'])
+        assert.deepEqual(await badRows.countByDay(pipeId), { [yesterday!]: 1, [today!]: 1 })
+        assert.deepEqual(await badRows.countByDay('another pipe'), {})
       }))
 
     it('have the reason that was found last', () =>

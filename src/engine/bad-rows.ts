@@ -14,6 +14,8 @@ export interface BadRows {
   /** The oldest first, or those after one of them, with all their bytes; fewer than asked for when they are large, and at least one when there is one. */
   load(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<BadRow[]>
   count(pipeId: string): Promise<number>
+  /** By the day (UTC) of their rejection, such as `2026-11-18`. */
+  countByDay(pipeId: string): Promise<Record<string, number>>
   markReplayed(pipeId: string, ids: string[]): Promise<void>
   /** Those of them that are marked so; others may be refused still, or have been forgotten. */
   listReplayed(pipeId: string, ids: string[]): Promise<string[]>
@@ -32,6 +34,7 @@ export async function openBadRows(
     list: (pipeId, options) => listBadRows(client, errors, pipeId, options, signal),
     load: (pipeId, options) => loadBadRows(client, errors, pipeId, options, signal),
     count: (pipeId) => countBadRows(client, errors, pipeId, signal),
+    countByDay: (pipeId) => countBadRowsByDay(client, errors, pipeId, signal),
     markReplayed: (pipeId, ids) => markReplayed(client, errors, pipeId, ids, signal),
     listReplayed: (pipeId, ids) => listReplayed(client, errors, pipeId, ids, signal),
     async close() {
@@ -192,6 +195,24 @@ async function countBadRows(client: EngineClient, errors: TablePlace, pipeId: st
   if (!(await exists(client, errors, signal))) return 0
   const text = `SELECT count() AS found ${fromRefused(errors, pipeId)} FORMAT JSONEachRow`
   return foundIn(await client.query(text, { signal }))
+}
+
+async function countBadRowsByDay(
+  client: EngineClient,
+  errors: TablePlace,
+  pipeId: string,
+  signal: Stop,
+): Promise<Record<string, number>> {
+  if (!(await exists(client, errors, signal))) return {}
+  const answer = await client.query(
+    `SELECT intDiv(at_milliseconds, 86400000) AS day, count() AS found ${fromRefused(errors, pipeId)} ` +
+      'GROUP BY day FORMAT JSONEachRow',
+    { signal },
+  )
+  const counts = parseRows<{ day: string | number; found: string | number }>(answer)
+  return Object.fromEntries(
+    counts.map(({ day, found }) => [momentOf(Number(day) * 86_400_000).slice(0, 10), Number(found)]),
+  )
 }
 
 const maxIdsAtOnce = 500

@@ -8,7 +8,7 @@ import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { checkEngine, type EngineAccess, type EngineCheck } from './check.ts'
 
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 const canary = 'canary-in-the-answer'
 
 describe('checkEngine', () => {
@@ -89,12 +89,16 @@ describe('checkEngine', () => {
     }
   })
 
-  it('tells the code of another error of the engine, also under status 200, and nothing of its text', async () => {
+  it('tells the meaning and the code of another error of the engine, also under status 200, and nothing of its text', async () => {
     for (const status of [200, 500]) {
       const port = await serve((_request, response) => {
         response.writeHead(status, { 'x-clickhouse-exception-code': '241' }).end(canary)
       })
-      await fails(check(port), 'engine error', `the engine at 127.0.0.1:${port} answered with its error 241`)
+      await fails(
+        check(port),
+        'engine error',
+        `the engine at 127.0.0.1:${port} has too little memory for this at the moment (its error 241)`,
+      )
     }
   })
 
@@ -139,7 +143,7 @@ describe('checkEngine', () => {
     closed.close()
     await once(closed, 'close')
     await fails(check(port), 'refused', `nothing accepts connections at 127.0.0.1:${port}`)
-    const nowhere = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
+    const nowhere = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] }, async () => [])
     await fails(
       check(port, { host: 'nothing.example' }, nowhere),
       'unreachable',
@@ -153,7 +157,7 @@ describe('checkEngine', () => {
       reached++
       response.end('26.5.1.882')
     })
-    const strict = new Egress({ allowLoopback: false, deniedPlaces: [] }, async (name) =>
+    const strict = new Egress({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] }, async (name) =>
       name === 'metadata.example' ? ['169.254.169.254'] : ['127.0.0.1'],
     )
     await fails(
@@ -166,8 +170,29 @@ describe('checkEngine', () => {
       'denied',
       `metadata.example:${port} has an address that Penstock never connects to`,
     )
-    const ownDatabase = new Egress({ allowLoopback: true, deniedPlaces: [{ host: '127.0.0.1', port }] })
+    const ownDatabase = new Egress({
+      allowLoopback: true,
+      allowPlaintext: true,
+      deniedPlaces: [{ host: '127.0.0.1', port }],
+    })
     await fails(check(port, {}, ownDatabase), 'denied', `127.0.0.1:${port} is Penstock's own database`)
     assert.equal(reached, 0)
+  })
+
+  it('sends no password over http without the permission of the operator', async () => {
+    let reached = 0
+    const port = await serve((_request, response) => {
+      reached++
+      response.end('26.5.1.882')
+    })
+    const strict = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    await fails(
+      check(port, {}, strict),
+      'denied',
+      `127.0.0.1:${port} is to be used over http, which sends the password in the clear; ` +
+        'use https in endpoint.url, or its operator can allow that with PENSTOCK_ALLOW_PLAINTEXT=true',
+    )
+    assert.equal(reached, 0)
+    assert.deepEqual(await check(port, { password: new Secret('') }, strict), { version: '26.5.1.882' })
   })
 })

@@ -1,9 +1,10 @@
 // Asks a ClickHouse for its version over HTTP: whether it is there, and lets us in. What a foreign server answers is judged and
 // never repeated: the sentences hold nothing but the host and port that the user gave.
-import { denialReasons, type Egress, EgressError, howToAllowLoopback } from '../lib/egress.ts'
+import { type Denial, denialReasons, type Egress, EgressError, howToAllowLoopback } from '../lib/egress.ts'
 import type { EgressAnswer } from '../lib/egress-http.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { Secret } from '../lib/secret.ts'
+import { meaningOf } from './error-meanings.ts'
 
 export interface EngineAddress {
   protocol: 'http' | 'https'
@@ -44,6 +45,7 @@ export async function checkEngine(
   const { protocol, host, port, username, password } = engine
   let answer: EgressAnswer
   try {
+    egress.requireTlsForPassword(protocol, password)
     answer = await egress.request({
       protocol,
       host,
@@ -73,7 +75,8 @@ function judge({ status, headers, body }: EgressAnswer, engine: EngineAddress): 
     return { failure: 'authentication', reason: `the engine at ${place} refused the user name or the password` }
   }
   if (/^\d{1,6}$/.test(code)) {
-    return { failure: 'engine error', reason: `the engine at ${place} answered with its error ${code}` }
+    const reason = `the engine at ${place} ${meaningOf(Number(code))} (its error ${code})`
+    return { failure: 'engine error', reason }
   }
   const version = body.toString('latin1').trim()
   if (status === 200 && /^\d{1,5}(?:\.[0-9A-Za-z_-]{1,24}){1,6}$/.test(version)) return { version }
@@ -81,6 +84,11 @@ function judge({ status, headers, body }: EgressAnswer, engine: EngineAddress): 
     failure: 'not an engine',
     reason: `what answers at ${place} is not ClickHouse over HTTP (it answered with status ${status})`,
   }
+}
+
+const denialRemedies: Partial<Record<Denial, string>> = {
+  loopback: `; ${howToAllowLoopback}`,
+  plaintext: '; use https in endpoint.url, or its operator can allow that with PENSTOCK_ALLOW_PLAINTEXT=true',
 }
 
 /** What went wrong on the way to the engine. */
@@ -93,7 +101,7 @@ export function describeFailure(
     case 'denied':
       return {
         failure: 'denied',
-        reason: `${place} ${denialReasons[denial!]}${denial === 'loopback' ? `; ${howToAllowLoopback}` : ''}`,
+        reason: `${place} ${denialReasons[denial!]}${denialRemedies[denial!] ?? ''}`,
       }
     case 'unresolved':
       return { failure: 'unreachable', reason: `the host name ${engine.host} does not resolve` }

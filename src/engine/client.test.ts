@@ -6,15 +6,15 @@ import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import type { TestEngine } from '../../test/engine-front.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import type { EngineAccess } from './check.ts'
 import { type EngineClient, openEngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
-const insertText = 'INSERT INTO t (id, name) FORMAT JSONEachRow'
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 
 function rowsOf(count: number, name = 'somebody'): Buffer[] {
   return Array.from({ length: count }, (_, id) => Buffer.from(`${JSON.stringify({ id, name })}\n`))
@@ -22,8 +22,10 @@ function rowsOf(count: number, name = 'somebody'): Buffer[] {
 
 describe('the client of an engine', () => {
   const closing: (() => unknown)[] = []
-  let engine: PaperEngine
+  let engine: TestEngine
   let client: EngineClient
+  let table: string
+  let insertText: string
 
   const open = (access: Partial<EngineAccess> = {}): EngineClient => {
     const { host, port, username, password } = engine
@@ -34,9 +36,11 @@ describe('the client of an engine', () => {
   }
 
   before(async () => {
-    engine = await startPaperEngine()
+    engine = await openEmbeddedEngine()
     client = open()
-    await client.query('CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id')
+    table = `${engine.database}.t`
+    insertText = `INSERT INTO ${table} (id, name) FORMAT JSONEachRow`
+    await client.query(`CREATE TABLE ${table} (id UInt64, name String) ENGINE = MergeTree ORDER BY id`)
   })
   after(async () => {
     for (const close of closing.toReversed()) await close()
@@ -63,7 +67,7 @@ describe('the client of an engine', () => {
     return error
   }
 
-  const countRows = async (): Promise<number> => Number(await client.query('SELECT count() FROM t'))
+  const countRows = async (): Promise<number> => Number(await client.query(`SELECT count() FROM ${table}`))
 
   const seenInserts = (): number => engine.queries.filter(({ query }) => query.startsWith('INSERT')).length
 
@@ -78,7 +82,7 @@ describe('the client of an engine', () => {
     assert.deepEqual({ ...sent, sentBytes: 0 }, { writtenRows: 3, sentBytes: 0 })
     assert.ok(sent.sentBytes > 20)
     assert.equal(await countRows(), rows + 3)
-    assert.equal(await client.query("SELECT name FROM t WHERE name = 'jürgen' LIMIT 1"), 'jürgen\n')
+    assert.equal(await client.query(`SELECT name FROM ${table} WHERE name = 'jürgen' LIMIT 1`), 'jürgen\n')
     const asked = engine.queries.find(({ query }) => query.startsWith('INSERT'))!
     assert.deepEqual(asked.settings, { max_insert_block_size: '5' })
     for (const { headers } of engine.queries) {
@@ -106,12 +110,12 @@ describe('the client of an engine', () => {
   it('sends a statement of any length, with two thousand columns', async () => {
     const names = Array.from({ length: 2_000 }, (_, index) => `column ${index} ${'x'.repeat(200)}`)
     await client.query(
-      `CREATE TABLE wide (${names.map((name) => `\`${name}\` String`).join(', ')}) ENGINE = MergeTree ORDER BY tuple()`,
+      `CREATE TABLE ${engine.database}.wide (${names.map((name) => `\`${name}\` String`).join(', ')}) ENGINE = MergeTree ORDER BY tuple()`,
     )
-    const text = `INSERT INTO wide (${names.map((name) => `\`${name}\``).join(', ')}) FORMAT TabSeparated`
+    const text = `INSERT INTO ${engine.database}.wide (${names.map((name) => `\`${name}\``).join(', ')}) FORMAT TabSeparated`
     // The first row begins with what a parser of statements would skip.
     await client.send(text, [Buffer.from(`${'\t'.repeat(1_999)}\n${'x\t'.repeat(1_999)}y\n`)])
-    const [first, second] = engine.rows('wide')
+    const [first, second] = await engine.rows('wide')
     assert.deepEqual([first![names[0]!], first![names[1_999]!]], ['', ''])
     assert.deepEqual([second![names[0]!], second![names[1_999]!]], ['x', 'y'])
   })
@@ -268,11 +272,30 @@ describe('the client of an engine', () => {
     const wrong = await failureOf(open({ password: new Secret('another') }).query('SELECT 1'))
     assert.equal(wrong.kind, 'user')
     assert.match(wrong.message, /refused the user name or the password; .* \(its error 516\)$/)
-    const strict = openEngineClient(new Egress({ allowLoopback: false, deniedPlaces: [] }), client.access)
+    const strict = openEngineClient(
+      new Egress({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] }),
+      client.access,
+    )
     const denied = await failureOf(strict.query('SELECT 1'))
     strict.close()
     assert.equal(denied.kind, 'user')
     assert.match(denied.message, /is on the machine of Penstock itself/)
+  })
+
+  it('sends no password over http without the permission of the operator', async () => {
+    const asked = engine.queries.length
+    const strict = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    const guarded = openEngineClient(strict, client.access)
+    for (const work of [guarded.query('SELECT 1'), guarded.send(insertText, rowsOf(1))]) {
+      const denied = await failureOf(work)
+      assert.equal(denied.kind, 'user')
+      assert.match(denied.message, /in the clear; use https in endpoint\.url, or .* PENSTOCK_ALLOW_PLAINTEXT=true$/)
+    }
+    guarded.close()
+    assert.equal(engine.queries.length, asked)
+    const without = openEngineClient(strict, { ...client.access, password: new Secret('') })
+    assert.match((await failureOf(without.query('SELECT 1'))).message, /refused the user name or the password/)
+    without.close()
   })
 
   it('ends what is under way when it is closed', async () => {

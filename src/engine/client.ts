@@ -50,6 +50,7 @@ const settingsOfLongText = {
 
 export function openEngineClient(egress: Egress, access: EngineAccess): EngineClient {
   const agent = egressAgent(egress, access.protocol, { timeoutMs: connectTimeoutMs })
+  const way = { egress, agent, access }
   const closing = new AbortController()
   const packing = packingFor(access)
   const signalWith = (signal: AbortSignal | undefined): AbortSignal =>
@@ -57,7 +58,7 @@ export function openEngineClient(egress: Egress, access: EngineAccess): EngineCl
   return {
     access,
     async query(text, options = {}) {
-      const { text: answer } = await exchange(agent, access, {
+      const { text: answer } = await exchange(way, {
         parameters: parametersOf(text, options),
         idleTimeoutMs: options.timeoutMs ?? queryTimeoutMs,
         signal: signalWith(options.signal),
@@ -71,7 +72,7 @@ export function openEngineClient(egress: Egress, access: EngineAccess): EngineCl
       const isShort = encodeURIComponent(text).length <= maxTextInAddress
       const parameters = parametersOf(text, options)
       try {
-        const { summary, sentBytes } = await exchange(agent, access, {
+        const { summary, sentBytes } = await exchange(way, {
           parameters: isShort ? { query: text, ...parameters } : parameters,
           idleTimeoutMs: options.timeoutMs ?? insertTimeoutMs,
           signal: signalWith(options.signal),

@@ -40,6 +40,15 @@ describe('engineFailure', () => {
     assert.equal(detail, 'Code: 60. DB::Exception: canary')
   })
 
+  it('says that the engine may not write to its folder, and not that it is none', () => {
+    const text = 'std::exception. Code: 1001, e.what() = filesystem error: in create_directories: Permission denied'
+    const { kind, message } = failure(errorCodeOf(undefined, text), { text })
+    assert.equal(kind, 'user')
+    assert.match(message, /^the engine at engine\.example:8123 may not write to its own data folder; /)
+    // The words may be those of a row.
+    assert.equal(failure(27, { text: 'Code: 27. Cannot parse "Permission denied"' }).kind, 'data')
+  })
+
   it('judges an answer without a code by its status', () => {
     assert.equal(failure(0, { status: 403 }).kind, 'user')
     assert.equal(failure(0, { status: 503 }).kind, 'passing')
@@ -51,6 +60,8 @@ describe('errorCodeOf', () => {
     assert.equal(errorCodeOf('241', 'Code: 27. DB::Exception'), 241)
     assert.equal(errorCodeOf(undefined, 'Code: 27. DB::Exception: no'), 27)
     assert.equal(errorCodeOf(undefined, 'Code: 27, e.displayText() = DB::Exception: no'), 27)
+    assert.equal(errorCodeOf(undefined, 'std::exception. Code: 1001, type: filesystem_error'), 1001)
+    assert.equal(errorCodeOf(undefined, 'Poco::Exception. Code: 1000, e.code() = 13'), 1000)
     assert.equal(errorCodeOf(undefined, '<html>27</html>'), 0)
     assert.equal(errorCodeOf(undefined, ''), 0)
   })

@@ -2,75 +2,28 @@
 // sentences are ours; what the engine says stays in `detail`, which goes nowhere but into the engine.
 import { EgressError } from '../lib/egress.ts'
 import { describeFailure, type EngineAddress, placeOf } from './check.ts'
-import { EngineError } from './engine.ts'
+import { EngineError, NoEntryError } from './engine.ts'
+import {
+  brokenOff,
+  codesOfRows,
+  type Meaning,
+  passingCodes,
+  refusedSignIn,
+  refusedStatement,
+  userCodes,
+} from './error-meanings.ts'
 
 const maxDetailLength = 2_000
-
-/** Completes "the engine at host:port …". */
-type Meaning = string
-
-/** Where rows are sent, it is rows that these are about. */
-const codesOfRows = [36, 48]
-
-const refusedSignIn: Meaning = 'refused the user name or the password; check the credentials of the service'
-const missingRight: Meaning =
-  'does not let its user do this; grant the user the right to create, alter, select from and insert into the table'
-const noTable: Meaning = 'has no such table; create it, or let Penstock manage it'
-const noDatabase: Meaning = 'has no such database; create it'
-const noColumn: Meaning =
-  'does not find a column that the pipe names; compare the columns of the pipe with those of the table'
-const notUnderstood: Meaning =
-  'does not understand what the pipe asks for; check the types, the keys and the engine of the table against its version'
-const notAllowed: Meaning = 'does not allow what the pipe needs; check its settings and the profile of the user'
-
-/** Only the user can help. */
-const userCodes = new Map<number, Meaning>([
-  ...meaning(refusedSignIn, '192 193 194 195 516 720 763 767'),
-  ...meaning(missingRight, '164 291 497 511 512 774'),
-  ...meaning(noTable, '60 218'),
-  ...meaning(noDatabase, '81'),
-  ...meaning(noColumn, '8 10 16 20 47 352'),
-  ...meaning(
-    notUnderstood,
-    '15 34 35 36 37 42 43 44 46 48 50 51 52 55 56 57 62 63 73 78 80 85 119 122 170 370 377 378 386 432 446 450 455 477 524 549',
-  ),
-  ...meaning(notAllowed, '115 158 161 165 166 167 168 229 290 307 344 392 396 401 452 471 472 620 724 725 759 764'),
-])
-
-const busy: Meaning = 'is too busy'
-const noMemory: Meaning = 'has too little memory for this at the moment'
-const noSpace: Meaning = 'has no space left on its disk'
-const tooManyParts: Meaning = 'has too many parts in the table and waits for its merges'
-const readOnlyTable: Meaning = 'has made the table read-only for now'
-const noReplicas: Meaning = 'does not reach its other replicas or its keeper'
-const brokenOff: Meaning = 'broke off what it was doing'
-
-/** Try again later. */
-const passingCodes = new Map<number, Meaning>([
-  ...meaning(busy, '159 160 201 202 203 364 373 384 439 473 517 574 692 700 718 738 745 749 762 776'),
-  ...meaning(noMemory, '173 241 777 778'),
-  ...meaning(noSpace, '243'),
-  ...meaning(tooManyParts, '252'),
-  ...meaning(readOnlyTable, '242'),
-  ...meaning(
-    noReplicas,
-    '95 96 198 209 210 225 244 254 255 265 279 285 286 289 297 319 369 410 415 416 519 529 568 571 659 904 999',
-  ),
-  ...meaning(
-    brokenOff,
-    '23 24 74 75 76 77 87 88 107 172 204 216 236 272 273 274 275 294 341 354 394 411 425 499 500 586 649 660 667 668 677 693 695 696 707 710 722 733 734 735 780 900 901 903 905',
-  ),
-])
-
-function meaning(sentence: Meaning, codes: string): [number, Meaning][] {
-  return codes.split(' ').map((code) => [Number(code), sentence])
-}
 
 const manyPartitions: Meaning =
   'refuses an insert into so many partitions; partition the table by fewer, larger ones, or raise max_partitions_per_insert_block for the user'
 
+/** Cannot write, read, open or make a file or folder. */
+const codesOfFiles = [74, 75, 76, 481]
+const unwritableFolder: Meaning =
+  'may not write to its own data folder; give the user that the engine runs as the right to write there'
+
 const refusedRows: Meaning = 'does not take some of the rows'
-const refusedStatement: Meaning = 'refused the statement; check the table and the rights of the user'
 
 export interface EngineFailureParts {
   /** 0 when none is known. */
@@ -87,10 +40,18 @@ export function engineFailure(address: EngineAddress, parts: EngineFailureParts)
   const { code, status, text, hasRows } = parts
   const detail = text.trim().slice(0, maxDetailLength)
   const place = placeOf(address)
-  const failed = (kind: EngineError['kind'], sentence: Meaning): EngineError =>
-    new EngineError(kind, `the engine at ${place} ${sentence}${code > 0 ? ` (its error ${code})` : ''}`, detail)
+  const failed = (kind: EngineError['kind'], meaning: Meaning): EngineError => {
+    const sentence = `the engine at ${place} ${meaning}${code > 0 ? ` (its error ${code})` : ''}`
+    return meaning === refusedSignIn
+      ? new NoEntryError(sentence, detail, code)
+      : new EngineError(kind, sentence, detail, code)
+  }
   const hasManyPartitions = code === 565 || (code === 252 && /partitions for single INSERT block/i.test(text))
   if (hasManyPartitions) return failed('user', manyPartitions)
+  const isOfFile = code >= 1000 || codesOfFiles.includes(code)
+  if (isOfFile && /permission denied|read-only file system|access to file denied/i.test(text)) {
+    return failed('user', unwritableFolder)
+  }
   // Of the ones above a thousand, none is about rows: they are those of libraries and of the system.
   if (passingCodes.has(code) || code >= 1000) return failed('passing', passingCodes.get(code) ?? brokenOff)
   const usersMeaning = hasRows && codesOfRows.includes(code) ? undefined : userCodes.get(code)
@@ -111,22 +72,22 @@ export function connectionFailure(address: EngineAddress, error: unknown): Engin
     if (cause instanceof EngineError) return cause
     if (!(cause instanceof EgressError)) continue
     const { reason } = describeFailure(cause, address)
-    return new EngineError(cause.failure === 'denied' ? 'user' : 'passing', reason)
+    return cause.failure === 'denied' ? new NoEntryError(reason) : new EngineError('passing', reason)
   }
   return new EngineError('passing', `the connection with the engine at ${placeOf(address)} broke off`)
 }
 
 /** The number that the engine gives its error, from its header or from its text; 0 when there is none. */
 export function errorCodeOf(header: string | undefined, text: string): number {
-  const [, digits] = /^\s*(?:Code: )?(\d{1,6})\s*(?:$|[.,])/.exec(header || text) ?? []
+  // What libraries throw has their name before the number.
+  const [, digits] = /^\s*(?:(?:std|Poco)::exception\. )?(?:Code: )?(\d{1,6})\s*(?:$|[.,])/i.exec(header || text) ?? []
   return Number(digits ?? 0)
 }
 
-const lateException =
-  /(?:^|\n)(?:__exception__\r?\n[\s\S]*|Code: \d+[.,] (?:e\.displayText\(\) = )?DB::Exception: [\s\S]*)$/
+const lateException = /(?:^|\n)(?:__exception__\r?\n|Code: \d+[.,] (?:e\.displayText\(\) = )?DB::Exception: )/
 
 /** The error that an engine wrote into an answer that had begun well. */
 export function findLateException(answer: string): string | undefined {
-  const found = lateException.exec(answer)?.[0]
-  return found === undefined ? undefined : found.slice(Math.max(0, found.indexOf('Code: ')))
+  const at = answer.search(lateException)
+  return at === -1 ? undefined : answer.slice(Math.max(at, answer.indexOf('Code: ', at)))
 }

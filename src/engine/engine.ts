@@ -95,6 +95,22 @@ export interface ShownBadRow extends Omit<BadRow, 'raw' | 'meta'> {
   isCut: boolean
 }
 
+export interface RejectedNumber {
+  number: number
+  /** The one that the row violates; undefined: the engine cannot read the row. */
+  constraint?: { name: string; expression: string }
+}
+
+/** Finds rejected rows without keeping any. */
+export interface ReadCheck {
+  /**
+   * Those of a part of the rows, which are numbered from `first` on, each with another number; rows with larger numbers may be among
+   * them. Undefined when the engine cannot tell. Rejects with an EngineError.
+   */
+  listRejected(body: Uint8Array, range: { first: number; count: number }): Promise<RejectedNumber[] | undefined>
+  close(): void
+}
+
 /** All methods reject with an EngineError. */
 export interface Sink {
   readonly delivery: Delivery
@@ -102,6 +118,8 @@ export interface Sink {
   insert(insert: Insert, signal: AbortSignal): Promise<InsertOutcome>
   /** Whether the engine would take these rows, without keeping any: undefined, or its own words for what is wrong. */
   tryOut(insert: Insert, signal: AbortSignal): Promise<string | undefined>
+  /** For rows of this shape, which have a number in the field `numberField`. Undefined when the engine cannot skip rows. */
+  openReadCheck(insert: Omit<Insert, 'body'>, numberField: string, signal: AbortSignal): Promise<ReadCheck | undefined>
   /** Keeps them beside the table, for 7 days; the same ones again change nothing. */
   keepBadRows(rows: BadRow[], signal: AbortSignal): Promise<void>
   close(): Promise<void>
@@ -119,11 +137,26 @@ export interface OpenedSink extends Sink {
 export class EngineError extends Error {
   readonly kind: 'data' | 'passing' | 'user'
   readonly detail: string
+  /** The engine's own number of the error; 0 when it gave none. */
+  readonly code: number
 
-  constructor(kind: EngineError['kind'], message: string, detail = '') {
+  constructor(kind: EngineError['kind'], message: string, detail = '', code = 0) {
     super(message)
     this.name = 'EngineError'
     this.kind = kind
     this.detail = detail
+    this.code = code
   }
+}
+
+/** The engine does not let its user in, or may not be connected to: nothing works that needs it. */
+export class NoEntryError extends EngineError {
+  constructor(message: string, detail = '', code = 0) {
+    super('user', message, detail, code)
+  }
+}
+
+/** Whether the engine itself could not be used, whatever was asked of it. */
+export function isEngineUnusable(error: unknown): boolean {
+  return error instanceof EngineError && (error.kind === 'passing' || error instanceof NoEntryError)
 }

@@ -2,11 +2,19 @@
 // that refuses says so before it has read everything. Whoever aborts it leaves a body without an end, of which nothing is kept.
 import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import type { Egress } from '../lib/egress.ts'
 import { hostInUrl } from '../lib/host.ts'
 import { asHeader, type EngineAccess, placeOf } from './check.ts'
 import { contentEncoding, type PackedBody } from './compressed.ts'
 import { EngineError } from './engine.ts'
 import { connectionFailure, engineFailure, errorCodeOf, findLateException } from './engine-failure.ts'
+
+/** Where the engine is reached, and by which connections. */
+export interface EngineWay {
+  egress: Egress
+  agent: HttpAgent
+  access: EngineAccess
+}
 
 export interface Exchange {
   parameters: Record<string, string>
@@ -30,12 +38,12 @@ const maxAnswerBytes = 10_485_760
 
 /** Rejects with an EngineError, or with what the body throws. */
 export async function exchange(
-  agent: HttpAgent,
-  access: EngineAccess,
+  way: EngineWay,
   { parameters, idleTimeoutMs, signal, hasRows, body }: Exchange,
 ): Promise<EngineAnswer> {
+  const { access } = way
   if (signal.aborted) throw givenUp(access)
-  const request = openRequest(agent, access, parameters)
+  const request = openRequest(way, parameters)
   const cut = (): void => void request.destroy(givenUp(access))
   signal.addEventListener('abort', cut, { once: true })
   // Headers and body are small pieces that would otherwise wait for each other.
@@ -61,8 +69,13 @@ export async function exchange(
   }
 }
 
-function openRequest(agent: HttpAgent, access: EngineAccess, parameters: Record<string, string>): ClientRequest {
+function openRequest({ egress, agent, access }: EngineWay, parameters: Record<string, string>): ClientRequest {
   const { protocol, host, port, username, password } = access
+  try {
+    egress.requireTlsForPassword(protocol, password)
+  } catch (error) {
+    throw connectionFailure(access, error)
+  }
   return (protocol === 'https' ? httpsRequest : httpRequest)({
     agent,
     host,
@@ -142,7 +155,7 @@ function readAnswer(
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > maxAnswerBytes) request.destroy(tooLong(access))
+        if (size > maxAnswerBytes) request.destroy(new AnswerTooLong(access))
         else chunks.push(chunk)
       })
       response.on('end', () => resolve({ response, text: Buffer.concat(chunks).toString('utf8') }))
@@ -178,6 +191,9 @@ function timedOut(access: EngineAccess): EngineError {
   return new EngineError('passing', `the engine at ${placeOf(access)} did not answer in time`)
 }
 
-function tooLong(access: EngineAccess): EngineError {
-  return new EngineError('passing', `what the engine at ${placeOf(access)} answers is too long`)
+/** The same statement gets the same answer again, unless what it asks for becomes less. */
+export class AnswerTooLong extends EngineError {
+  constructor(access: EngineAccess) {
+    super('passing', `what the engine at ${placeOf(access)} answers is too long`)
+  }
 }

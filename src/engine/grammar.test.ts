@@ -6,7 +6,7 @@ import { EngineError, type EngineTable } from './engine.ts'
 import { checkExpression } from './expressions.ts'
 import { quoteName, quoteText } from './names.ts'
 import { addColumnStatement, createTableStatement, describeTableStatement } from './table-statements.ts'
-import { checkType, isSameType } from './types.ts'
+import { checkType, holdsAll, isSameType } from './types.ts'
 
 /** What an engine makes of a statement. */
 function tokensOf(text: string): Token[] {
@@ -377,5 +377,29 @@ describe('statements that define tables', () => {
       }),
       { numRuns: 5_000 },
     )
+  })
+})
+
+describe('a type that holds all values of another', () => {
+  const wider: [string, string][] = [
+    ['Int64', 'Int32'],
+    ['Nullable(Int32)', 'Int16'],
+    ['Float64', 'Float32'],
+    ['Decimal(12, 4)', 'Decimal(10, 2)'],
+    ['String', 'Decimal(10, 2)'],
+    ['Nullable(String)', 'Nullable(Int8)'],
+    ['Nullable(UUID)', 'UUID'],
+  ]
+
+  it('is wider, and not the other way round', () => {
+    for (const [wide, narrow] of wider)
+      assert.deepEqual([holdsAll(wide, narrow), holdsAll(narrow, wide)], [true, false])
+  })
+
+  it('is not one with as many digits elsewhere, nor one that is not known', () => {
+    assert.equal(holdsAll('Decimal(12, 4)', 'Decimal(12, 2)'), false)
+    assert.equal(holdsAll('UInt32', 'Int32'), false)
+    assert.equal(holdsAll('Int64', 'UInt32'), false)
+    assert.equal(holdsAll('String', "DateTime64(6, 'UTC')"), false)
   })
 })

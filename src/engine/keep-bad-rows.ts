@@ -19,14 +19,18 @@ export interface BadRowKeeper {
 export function makeBadRowKeeper(client: EngineClient, capabilities: Capabilities, table: TablePlace): BadRowKeeper {
   const errors = errorsTable(table)
   let prunedAtMs = Number.NEGATIVE_INFINITY
+  let isMade = false
   return {
     async keep(pipeId, rows, signal) {
       if (rows.length === 0) return
-      await client.query(definitionOf(errors, capabilities), { signal })
+      if (!isMade) await client.query(definitionOf(errors, capabilities), { signal })
+      // Until it has taken rows: somebody may drop it.
+      isMade = false
       await client.send(`INSERT INTO ${fullName(errors)} (${keptColumns}) FORMAT TabSeparated`, linesOf(pipeId, rows), {
         settings: capabilities.hasSetting('async_insert') ? { async_insert: 0 } : {},
         signal,
       })
+      isMade = true
       if (capabilities.hasTtl || performance.now() - prunedAtMs < pruneIntervalMs) return
       prunedAtMs = performance.now()
       await prune(client, errors, signal)

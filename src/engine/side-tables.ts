@@ -40,11 +40,13 @@ export function checkTable(
   return { database, table: besideName(table, `${shortId(pipeId)}_${slot}_${epoch}_check_${mark}`) }
 }
 
+export type StagingPurpose = 'rows' | 'typed' | 'view' | 'numbers'
+
 /** Of one attempt at one delivery; `attempt` makes the name unlike that of every other attempt. */
 export function stagingTable(
   { database, table }: TablePlace,
   { pipeId, slot, epoch }: SinkPlace,
-  { token, attempt, purpose }: { token: string; attempt: string; purpose: 'rows' | 'typed' | 'view' },
+  { token, attempt, purpose }: { token: string; attempt: string; purpose: StagingPurpose },
 ): TablePlace {
   const name = `${shortId(pipeId)}_${slot}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
   return { database, table: besideName(table, name) }

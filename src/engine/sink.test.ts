@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import type { TestEngine } from '../../test/engine-front.ts'
 import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
@@ -10,7 +12,7 @@ import { openSink } from './sink.ts'
 import { markerOf } from './table-delivery.ts'
 
 const pipeId = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 const never = new AbortController().signal
 const settings = {
   engine_max_threads: 0,
@@ -81,26 +83,29 @@ const kinds = [
 
 for (const { what, hasTokens, hasExpression } of kinds) {
   describe(`a sink on an engine ${what}`, () => {
-    let engine: PaperEngine
+    let engine: TestEngine
+    /** The same, as one on paper. */
+    let paper: PaperEngine
     const isThroughView = !hasTokens && !hasExpression
     let tables = 0
     let epochs = 0
 
     before(async () => {
-      engine = await startPaperEngine({ hasTokens })
+      if (hasTokens) engine = await openEmbeddedEngine()
+      else engine = paper = await startPaperEngine()
     })
     after(() => engine.close())
 
-    function newTable(more: Partial<EngineTable> = {}): EngineTable {
+    async function newTable(more: Partial<EngineTable> = {}): Promise<EngineTable> {
       tables += 1
       if (hasExpression) {
-        engine.run(
+        await await engine.run(
           `CREATE TABLE events_${tables} (id UInt64, day Date, note String, odd UInt8 DEFAULT modulo(id, 2), ` +
             '_penstock_batch String) ENGINE = MergeTree PARTITION BY toYYYYMM(day) ORDER BY id',
         )
       }
       const definition = { engine: { type: 'MergeTree' as const }, partitionBy: 'toYYYYMM(day)', sortingKey: ['id'] }
-      return { database: 'default', table: `events_${tables}`, columns, definition, ...more }
+      return { database: engine.database, table: `events_${tables}`, columns, definition, ...more }
     }
 
     function open(table: EngineTable): Promise<Sink> {
@@ -119,12 +124,12 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       }
     }
 
-    const ids = ({ table }: EngineTable): unknown[] => engine.rows(table).map(({ id }) => id)
-    const tablesBeside = ({ table }: EngineTable): string[] =>
-      [...engine.tables.keys()].filter((name) => name.startsWith(`default.${table}_`))
+    const ids = async ({ table }: EngineTable) => (await engine.rows(table)).map(({ id }) => id)
+    const tablesBeside = async ({ table }: EngineTable) =>
+      (await engine.listTables()).filter((name) => name.startsWith(`${table}_`))
 
     it('keeps a batch once, with rows that are alike, and another batch of the same rows beside it', async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         assert.deepEqual(sink.delivery, { delivery: 'exactly_once' })
         const { rows, sentBytes } = await sink.insert(insertOf('a'), never)
@@ -132,24 +137,24 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         assert.equal(rows, isThroughView ? undefined : 4)
         assert.ok(sentBytes > 0)
         await sink.insert(insertOf('a', { isRepeat: true }), never)
-        assert.deepEqual(ids(table), [1, 1, 2, 3])
+        assert.deepEqual(await ids(table), [1, 1, 2, 3])
         await sink.insert(insertOf('b'), never)
       })
       await withSink(table, (sink) => sink.insert(insertOf('b', { isRepeat: true }), never))
-      assert.deepEqual(ids(table).toSorted(), [1, 1, 1, 1, 2, 2, 3, 3])
+      assert.deepEqual((await ids(table)).toSorted(), [1, 1, 1, 1, 2, 2, 3, 3])
     })
 
     const first = hasTokens ? statements.withTokens : isThroughView ? statements.throughView : statements.staged
     for (const statement of first) {
       for (const before of [true, false]) {
         it(`has a batch once when ${statement} was ${before ? 'lost' : 'done and not answered'}`, async () => {
-          const table = newTable()
+          const table = await newTable()
           await withSink(table, async (sink) => {
             engine.cutNext({ matching: statement, before })
             await assert.rejects(sink.insert(insertOf('a'), never), isPassing)
             await sink.insert(insertOf('a', { isRepeat: true }), never)
           })
-          assert.deepEqual(ids(table), [1, 1, 2, 3])
+          assert.deepEqual(await ids(table), [1, 1, 2, 3])
         })
       }
     }
@@ -157,7 +162,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
     for (const statement of hasTokens ? [] : [...statements.staged, ...statements.ofRepeat]) {
       for (const before of [true, false]) {
         it(`has it once when ${statement} of the repetition was ${before ? 'lost' : 'done and not answered'}`, async () => {
-          const table = newTable()
+          const table = await newTable()
           await withSink(table, async (sink) => {
             engine.cutNext({ matching: isThroughView ? statements.throughView[3]! : statements.staged[3]! })
             // What is staged stays there, so that there is something to drop.
@@ -169,14 +174,14 @@ for (const { what, hasTokens, hasExpression } of kinds) {
             await sink.insert(insertOf('a', { isRepeat: true }), never).catch(() => undefined)
             await sink.insert(insertOf('a', { isRepeat: true }), never)
           })
-          assert.deepEqual(ids(table), [1, 1, 2, 3])
+          assert.deepEqual(await ids(table), [1, 1, 2, 3])
         })
       }
     }
 
     it('keeps out one whose place was taken, wherever it stood still', async () => {
       for (const statement of first) {
-        const table = newTable()
+        const table = await newTable()
         const zombie = await open(table)
         engine.delayNext({ matching: statement, delayMs: 300 })
         const from = engine.queries.length
@@ -185,59 +190,59 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         await withSink(table, (sink) => sink.insert(insertOf('a', { isRepeat: true }), never))
         await late
         await zombie.close()
-        assert.deepEqual(ids(table), [1, 1, 2, 3], String(statement))
+        assert.deepEqual(await ids(table), [1, 1, 2, 3], String(statement))
       }
     })
 
     it('completes a batch of which some partitions are there', { skip: hasTokens }, async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         await sink.insert(insertOf('a'), never)
-        const stored = engine.tables.get(`default.${table.table}`)!
+        const stored = paper.tables.get(`default.${table.table}`)!
         stored.rows = stored.rows.filter(({ id }) => id !== 2)
         await sink.insert(insertOf('a', { isRepeat: true }), never)
-        assert.deepEqual(ids(table).toSorted(), [1, 1, 2, 3])
+        assert.deepEqual((await ids(table)).toSorted(), [1, 1, 2, 3])
       })
     })
 
     it('does not take for stored what the engine has forgotten', { skip: !hasExpression }, async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         for (const statement of [statements.staged[2]!, statements.staged[3]!]) {
           engine.delayNext({ matching: statement, delayMs: 1_000, after: statement === statements.staged[2] })
           const inserted = assert.rejects(sink.insert(insertOf('a'), never), isPassing)
           while (!engine.queries.at(-1)?.query.match(statement)) await new Promise(setImmediate)
           await wait(50)
-          const staged = tablesBeside(table).filter((name) => name.endsWith('_rows'))
+          const staged = (await tablesBeside(table)).filter((name) => name.endsWith('_rows'))
           // As after a restart.
-          for (const name of staged) engine.tables.get(name)!.rows = []
+          for (const name of staged) paper.tables.get(`default.${name}`)!.rows = []
           await inserted
-          assert.deepEqual(ids(table), [])
+          assert.deepEqual(await ids(table), [])
         }
         await sink.insert(insertOf('a', { isRepeat: true }), never)
-        assert.deepEqual(ids(table), [1, 1, 2, 3])
+        assert.deepEqual(await ids(table), [1, 1, 2, 3])
       })
     })
 
     it('does not take for stored what was sent when the view was gone', { skip: !isThroughView }, async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         const sent = statements.throughView[3]!
         engine.delayNext({ matching: sent, delayMs: 500 })
         const inserted = assert.rejects(sink.insert(insertOf('a'), never), isPassing)
         while (!engine.queries.at(-1)?.query.match(sent)) await new Promise(setImmediate)
-        const [view, ...others] = tablesBeside(table).filter((name) => name.endsWith('_view'))
+        const [view, ...others] = (await tablesBeside(table)).filter((name) => name.endsWith('_view'))
         assert.deepEqual(others, [])
-        engine.run(`DROP TABLE ${view}`)
+        await engine.run(`DROP TABLE ${view}`)
         await inserted
-        assert.deepEqual(ids(table), [])
+        assert.deepEqual(await ids(table), [])
         await sink.insert(insertOf('a', { isRepeat: true }), never)
       })
-      assert.deepEqual(ids(table), [1, 1, 2, 3])
+      assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
     it('reads nulls after all, and from then on at once', { skip: !isThroughView }, async () => {
-      const table = newTable()
+      const table = await newTable()
       const fillings = (): number => engine.queries.filter(({ query }) => /^INSERT.*_rows`.* FORMAT/.test(query)).length
       const withNull = { body: () => [Buffer.from('{"id":4,"day":"2026-04-01","note":null}')] }
       await withSink(table, async (sink) => {
@@ -251,7 +256,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         }
       })
       assert.deepEqual(
-        engine.rows(table.table).map(({ id, note, _penstock_batch: batch }) => ({ id, note, batch })),
+        (await engine.rows(table.table)).map(({ id, note, _penstock_batch: batch }) => ({ id, note, batch })),
         [
           { id: 4, note: '', batch: markerOf('a') },
           { id: 4, note: '', batch: markerOf('b') },
@@ -286,22 +291,24 @@ for (const { what, hasTokens, hasExpression } of kinds) {
           },
         ],
       ]
-      engine.run('CREATE TABLE seen (id UInt64) ENGINE = MergeTree ORDER BY id')
+      await engine.run('CREATE TABLE seen (id UInt64) ENGINE = MergeTree ORDER BY id')
       for (const [statement, more] of attempts) {
-        const table = newTable()
+        const table = await newTable()
         await withSink(table, async (sink) => {
-          engine.run(statement.replaceAll('TABLE_', `${table.table}_`).replace(/TABLE$|(?<=TABLE )TABLE/, table.table))
+          await engine.run(
+            statement.replaceAll('TABLE_', `${table.table}_`).replace(/TABLE$|(?<=TABLE )TABLE/, table.table),
+          )
           const from = views()
           await sink.insert(insertOf('a', more), never)
           assert.equal(views() - from, 0, statement)
         })
-        assert.equal(ids(table)[0], 1)
+        assert.equal((await ids(table))[0], 1)
       }
-      assert.equal(engine.rows('seen').length, 4)
+      assert.equal((await engine.rows('seen')).length, 4)
     })
 
     it('takes the long way for good when the engine makes no view', { skip: !isThroughView }, async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         engine.failNext({ matching: /^CREATE MATERIALIZED VIEW/, code: 291 })
         const from = engine.queries.length
@@ -310,11 +317,11 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         const asked = engine.queries.slice(from).filter(({ query }) => query.startsWith('CREATE MATERIALIZED VIEW'))
         assert.equal(asked.length, 1)
       })
-      assert.equal(ids(table).length, 8)
+      assert.equal((await ids(table)).length, 8)
     })
 
     it('asks again for the tables when one goes meanwhile', { skip: hasTokens }, async () => {
-      const table = newTable()
+      const table = await newTable()
       engine.failNext({ matching: /^SELECT name, toUnix.* FROM system\.tables/, code: 60, status: 404, times: 3 })
       await withSink(table, async (sink) => {
         engine.failNext({
@@ -325,11 +332,11 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         })
         await sink.insert(insertOf('a'), never)
       })
-      assert.deepEqual(ids(table), [1, 1, 2, 3])
+      assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
     it('sends nothing before it may, and has made ready what it needs', async () => {
-      const table = newTable()
+      const table = await newTable()
       const rowsSent = (): boolean => engine.queries.slice(from).some(({ query }) => /^INSERT .* FORMAT/.test(query))
       const isReady = (name: string): boolean => name.endsWith(isThroughView ? '_view' : '_rows')
       let from = 0
@@ -337,28 +344,28 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         const { promise: mayBegin, resolve: begin } = Promise.withResolvers<void>()
         from = engine.queries.length
         const inserted = sink.insert(insertOf('a', { mayBegin: () => mayBegin }), never)
-        while (!hasTokens && !tablesBeside(table).some(isReady)) await wait(1)
+        while (!hasTokens && !(await tablesBeside(table)).some(isReady)) await wait(1)
         await wait(50)
         assert.equal(rowsSent(), false)
         begin()
         await inserted
         assert.equal(rowsSent(), true)
       })
-      assert.deepEqual(ids(table), [1, 1, 2, 3])
+      assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
     it('takes a batch without rows', async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         const { rows } = await sink.insert(insertOf('a', { body: () => [] }), never)
         assert.equal(rows, isThroughView ? undefined : 0)
         assert.equal((await sink.insert(insertOf('a', { body: () => [], isRepeat: true }), never)).rows, 0)
       })
-      assert.deepEqual(ids(table), [])
+      assert.deepEqual(await ids(table), [])
     })
 
     it('promises less where it cannot see what is under way', { skip: hasTokens }, async () => {
-      const table = newTable()
+      const table = await newTable()
       engine.failNext({ matching: /system\.processes/, code: 497 })
       await withSink(table, async (sink) => {
         assert.ok(sink.delivery.delivery === 'at_least_once')
@@ -368,26 +375,26 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         await sink.insert(insertOf('a', { isRepeat: true }), never)
         assert.ok(engine.queries.slice(from).every(({ query }) => !query.includes('system.processes')))
       })
-      assert.deepEqual(ids(table), [1, 1, 2, 3])
+      assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
     it('drops what it could not drop at first', { skip: hasTokens }, async () => {
-      const table = newTable()
-      const staged = (): string[] => tablesBeside(table).filter((name) => name.endsWith('_rows'))
+      const table = await newTable()
+      const staged = async () => (await tablesBeside(table)).filter((name) => name.endsWith('_rows'))
       const sink = await open(table)
       engine.failNext({ matching: /^DROP TABLE/, code: 202 })
       await sink.insert(insertOf('a'), never)
       await sink.insert(insertOf('b'), never)
-      for (let round = 0; round < 500 && staged().length > 0; round++) await wait(10)
-      assert.deepEqual(staged(), [])
+      for (let round = 0; round < 500 && (await staged()).length > 0; round++) await wait(10)
+      assert.deepEqual(await staged(), [])
       engine.failNext({ matching: /^DROP TABLE/, code: 202 })
       await sink.insert(insertOf('c'), never)
       await sink.close()
-      assert.deepEqual(staged(), [])
+      assert.deepEqual(await staged(), [])
     })
 
     it('leaves nothing of a body that breaks off', async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         const broken = function* () {
           yield body
@@ -404,27 +411,27 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         }
         await assert.rejects(sink.insert(insertOf('a', { body: endless }), abort.signal), isPassing)
       })
-      assert.deepEqual(ids(table), [])
+      assert.deepEqual(await ids(table), [])
     })
 
     it('leaves no table behind but the fence, and removes what another has left', async () => {
-      const table = newTable()
+      const table = await newTable()
       const old = `${table.table}_penstock_0198a1b2c3d4_0_0`
-      engine.run(`CREATE TABLE ${old}_check_x (a UInt8) ENGINE = Memory`)
-      engine.run(`CREATE TABLE ${old}_x_y_rows (a UInt8) ENGINE = Memory`)
-      engine.run(`CREATE TABLE ${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows (a UInt8) ENGINE = Memory`)
+      await engine.run(`CREATE TABLE ${old}_check_x (a UInt8) ENGINE = Memory`)
+      await engine.run(`CREATE TABLE ${old}_x_y_rows (a UInt8) ENGINE = Memory`)
+      await engine.run(`CREATE TABLE ${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows (a UInt8) ENGINE = Memory`)
       await withSink(table, async (sink) => {
         await sink.insert(insertOf('a', { isRepeat: true }), never)
         await sink.tryOut(insertOf('a'), never)
       })
-      assert.deepEqual(tablesBeside(table).toSorted(), [
-        `default.${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows`,
-        ...(hasTokens ? [] : [`default.${table.table}_penstock_fence`]),
+      assert.deepEqual((await tablesBeside(table)).toSorted(), [
+        `${table.table}_penstock_0198a1b2c3d4_7_0_x_y_rows`,
+        ...(hasTokens ? [] : [`${table.table}_penstock_fence`]),
       ])
     })
 
     it('tells rows that the engine does not take from troubles of the engine, and keeps none that are tried out', async () => {
-      const table = newTable()
+      const table = await newTable()
       await withSink(table, async (sink) => {
         const bad = insertOf('a', { body: () => [Buffer.from('{"id":"many"}')] })
         assert.match((await sink.tryOut(bad, never)) ?? '', /Cannot parse/)
@@ -436,20 +443,20 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         assert.equal(await sink.tryOut(insertOf('a'), never), undefined)
         engine.failNext({ matching: /^INSERT/, code: 241 })
         await assert.rejects(sink.tryOut(insertOf('a'), never), isPassing)
-        engine.run(`ALTER TABLE ${table.table} ADD COLUMN more UInt8`)
+        await engine.run(`ALTER TABLE ${table.table} ADD COLUMN more UInt8`)
         const more = { fields: [{ name: 'more', type: 'UInt8' }], columns: [{ column: 'more', field: 'more' }] }
         const insert = insertOf('a', { ...more, body: () => [Buffer.from('{"more":1}')] })
         assert.equal(await sink.tryOut(insert, never), undefined)
       })
-      assert.deepEqual(ids(table), [])
+      assert.deepEqual(await ids(table), [])
       assert.deepEqual(
-        tablesBeside(table).filter((name) => name.includes('check')),
+        (await tablesBeside(table)).filter((name) => name.includes('check')),
         [],
       )
     })
 
     it('fills columns from other fields, and by position where there are no names', async () => {
-      const table = newTable()
+      const table = await newTable()
       const fields = [
         { name: 'c', type: 'String' },
         { name: 'b', type: 'Date' },
@@ -462,7 +469,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
         const twice = { fields, columns: [id!, day!, { column: 'note', field: 'b' }] }
         await sink.insert(insertOf('b', { ...twice, body: () => [Buffer.from('{"a":8,"b":"2026-01-02"}')] }), never)
       })
-      const stored = engine.rows(table.table).map(({ id, note }) => ({ id, note }))
+      const stored = (await engine.rows(table.table)).map(({ id, note }) => ({ id, note }))
       assert.deepEqual(stored, [
         { id: 7, note: 'x' },
         { id: 8, note: '2026-01-02' },
@@ -470,7 +477,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
     })
 
     it('says so when the engine does not read a format', { skip: hasTokens }, async () => {
-      await withSink(newTable(), async (sink) => {
+      await withSink(await newTable(), async (sink) => {
         const insert = insertOf('a', { format: 'Avro' })
         const told = { kind: 'user', message: new RegExp(`127.0.0.1:${engine.port} does not read Avro`) }
         await assert.rejects(sink.insert(insert, never), told)
@@ -479,7 +486,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
     })
 
     it('sends the settings of the pipe that the engine knows, and none that it does not', async () => {
-      const table = newTable()
+      const table = await newTable()
       const from = engine.queries.length
       await withSink(table, async (sink) => {
         const own = { ...settings, engine_max_threads: 3, engine_min_insert_block_size_bytes: 5 }

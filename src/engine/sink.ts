@@ -18,6 +18,7 @@ import {
 import { makeFence } from './fence.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked } from './marked-insert.ts'
+import { openReadCheck } from './read-check.ts'
 import { checkTable, dropTable, listLeft, type SinkPlace, type TablePlace } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
@@ -92,6 +93,7 @@ function sinkOf(parts: SinkParts, { insert, delivery, dropper, errorsFor }: Sink
       hasTwin = true
       return await tryOut(parts, rows, signal)
     },
+    openReadCheck: (rows, numberField, signal) => openReadCheck(parts, rows, numberField, signal),
     keepBadRows: (rows, signal) => keeper.keep(place.pipeId, rows, signal),
     async close() {
       if (hasTwin) parts.drop(parts.twin)

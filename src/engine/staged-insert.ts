@@ -10,7 +10,14 @@ import { moveSettings } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { fullName, parseRows, type SinkPlace, stagingTable, type TablePlace } from './side-tables.ts'
+import {
+  fullName,
+  parseRows,
+  type SinkPlace,
+  type StagingPurpose,
+  stagingTable,
+  type TablePlace,
+} from './side-tables.ts'
 import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
 import { insertByView, type Way } from './view-insert.ts'
 
@@ -49,18 +56,38 @@ export interface StagedRows {
   where: string[]
 }
 
-/** Calls `use` with a table that `create` makes, and that is gone soon after. */
-export async function withStagingTable<Result>(
-  parts: SinkParts,
-  { token, purpose, create }: { token: string; purpose: 'rows' | 'typed'; create: (name: string) => string },
+interface StagingOptions {
+  token: string
+  purpose: StagingPurpose
+  create: (name: string) => string
+}
+
+/** Whoever makes it drops it. */
+export async function makeStagingTable(
+  { client, table, place, drop }: SinkParts,
+  { token, purpose, create }: StagingOptions,
   signal: AbortSignal,
-  use: (staging: TablePlace) => Promise<Result>,
-): Promise<Result> {
-  const { client, table, place } = parts
+): Promise<TablePlace> {
   const attempt = randomBytes(6).toString('hex')
   const staging = stagingTable(table, place, { token, attempt, purpose })
   try {
     await client.query(create(fullName(staging)), { signal })
+    return staging
+  } catch (error) {
+    drop(staging)
+    throw error
+  }
+}
+
+/** Calls `use` with a table that `create` makes, and that is gone soon after. */
+export async function withStagingTable<Result>(
+  parts: SinkParts,
+  options: StagingOptions,
+  signal: AbortSignal,
+  use: (staging: TablePlace) => Promise<Result>,
+): Promise<Result> {
+  const staging = await makeStagingTable(parts, options, signal)
+  try {
     return await use(staging)
   } finally {
     parts.drop(staging)

@@ -42,8 +42,10 @@ export function isReplicated(engine: string): boolean {
 
 export function keepsTokens({ engine, engineFull, hasTokens, defaultTokenWindow = 0 }: TableTraits): boolean {
   if (!hasTokens || !isMergeTree(engine)) return false
-  const name = isReplicated(engine) ? 'replicated_deduplication_window' : 'non_replicated_deduplication_window'
-  const [, window] = new RegExp(`\\b${name} = (\\d+)`).exec(engineFull) ?? []
+  const setting = isReplicated(engine)
+    ? /\breplicated_deduplication_window = (\d+)/
+    : /\bnon_replicated_deduplication_window = (\d+)/
+  const [, window] = setting.exec(engineFull) ?? []
   if (window !== undefined) return Number(window) > 0
   return isReplicated(engine) || defaultTokenWindow > 0
 }

@@ -51,6 +51,17 @@ export function modifyColumnStatement(place: TablePlace, column: EngineColumn): 
   return `ALTER TABLE ${fullName(place)} MODIFY COLUMN ${columnText(column)}`
 }
 
+/** For the user to run: the old values stay, and the column, or the whole table, is made again with its new type. */
+export function setAsideStatement(
+  place: TablePlace,
+  column: string,
+  { canRenameColumn }: Pick<Capabilities, 'canRenameColumn'>,
+): string {
+  if (!canRenameColumn)
+    return `RENAME TABLE ${fullName(place)} TO ${fullName({ ...place, table: `${place.table}_before` })}`
+  return `ALTER TABLE ${fullName(place)} RENAME COLUMN ${quoteName(column)} TO ${quoteName(`${column}_before`)}`
+}
+
 export function keepTokensStatement(place: TablePlace): string {
   return `ALTER TABLE ${fullName(place)} MODIFY SETTING non_replicated_deduplication_window = ${tokenWindow}`
 }

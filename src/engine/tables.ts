@@ -1,8 +1,11 @@
 // Makes the table of a pipe ready: a managed one is created and extended, never reduced; any other must be as the pipe needs it.
 // Several workers do this at the same time, and none may fail because another was faster.
 import type { Capabilities } from './capabilities.ts'
+import { placeOf } from './check.ts'
+import { findUnknownFamily, loadTypeFamilies } from './check-destination.ts'
 import type { EngineClient } from './client.ts'
 import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
+import { quoteName } from './names.ts'
 import { fullName, parseRows, queryTables } from './side-tables.ts'
 import {
   areTokensFirst,
@@ -21,8 +24,9 @@ import {
   keepTokensStatement,
   listColumnsStatement,
   modifyColumnStatement,
+  setAsideStatement,
 } from './table-statements.ts'
-import { isSameType, nestedFields } from './types.ts'
+import { holdsAll, isSameType, nestedFields } from './types.ts'
 
 export interface ReadyTable {
   database: string
@@ -132,13 +136,43 @@ async function createTable(making: Making, definition: NonNullable<EngineTable['
   return await alter(making, text, async () => await findTable(making))
 }
 
+const unknownType = 50
+const unknownDatabase = 81
+
+/** Names the database or the column where the engine's own number stands for one of them. */
+async function explain(making: Making, error: EngineError): Promise<EngineError> {
+  if (error.code === unknownDatabase) return missingDatabase(making)
+  return (error.code === unknownType ? await findMissingType(making) : undefined) ?? error
+}
+
+async function findMissingType({ client, table, signal }: Making): Promise<EngineError | undefined> {
+  const families = await loadTypeFamilies(client, signal)
+  if (!families) return undefined
+  for (const { name, type } of table.columns) {
+    const family = findUnknownFamily(type, families)
+    if (family === undefined) continue
+    return new EngineError(
+      'user',
+      `the engine at ${placeOf(client.access)} has no type ${family}, which the column ${JSON.stringify(name)} of the table ` +
+        `${fullName(table)} needs; create the pipe again with another type, or use a newer engine`,
+    )
+  }
+  return undefined
+}
+
+function missingDatabase({ client, table: { database } }: Making): EngineError {
+  const name = quoteName(database)
+  return new EngineError(
+    'user',
+    `the engine at ${placeOf(client.access)} has no database ${name}; run CREATE DATABASE ${name} there, or create the pipe ` +
+      'again with another database',
+  )
+}
+
 /** Runs a statement; when it fails because another worker has done the same, that is as good. */
-async function alter<Result>(
-  { client, capabilities, signal }: Making,
-  text: string,
-  find: () => Promise<Result | undefined>,
-): Promise<Result> {
-  let failure: unknown
+async function alter<Result>(making: Making, text: string, find: () => Promise<Result | undefined>): Promise<Result> {
+  const { client, capabilities, signal } = making
+  let failure: EngineError | undefined
   try {
     await client.query(text, { settings: definitionSettings(capabilities), signal })
   } catch (error) {
@@ -147,7 +181,9 @@ async function alter<Result>(
   }
   const found = await find()
   if (found !== undefined) return found
-  throw failure ?? new EngineError('passing', 'the engine does not show yet what was changed in the table')
+  throw failure
+    ? await explain(making, failure)
+    : new EngineError('passing', 'the engine does not show yet what was changed in the table')
 }
 
 function canKeepTokens({ hasTokens, defaultTokenWindow }: Capabilities): boolean {
@@ -186,15 +222,19 @@ function isFlattened({ name, type }: EngineColumn, names: ReadonlySet<string>): 
   return fields?.every((field) => names.has(`${name}.${field.name}`)) ?? false
 }
 
-function checkTypes({ table }: Making, { columns }: FoundTable): void {
+function checkTypes({ capabilities, table }: Making, { columns }: FoundTable): void {
   const types = new Map(columns.map(({ name, type }) => [name, type]))
   for (const column of table.columns) {
     const type = types.get(column.name)
     if (type === undefined || isSameType(type, column.type)) continue
+    // To a type that cannot hold them, the engine converts values without an error.
+    const statement = holdsAll(column.type, type)
+      ? modifyColumnStatement(table, column)
+      : setAsideStatement(table, column.name, capabilities)
     throw new EngineError(
       'user',
       `the column ${JSON.stringify(column.name)} of the table ${fullName(table)} has the type ${type} in the engine and ` +
-        `${column.type} in the pipe; change the pipe, or run ${modifyColumnStatement(table, column)}`,
+        `${column.type} in the pipe; change the pipe, or run ${statement}`,
     )
   }
 }

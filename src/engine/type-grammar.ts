@@ -13,6 +13,17 @@ export function canonicalType(text: string): string {
   return type
 }
 
+/** The names of the types that a type is made of: `Array(Nullable(Int8))` of Array, Nullable and Int8. */
+export function typeFamilies(text: string): string[] {
+  const reader = new TokenReader(canonicalType(text))
+  const found = new Set<string>()
+  for (let token = reader.take(); token.kind !== 'end'; token = reader.take()) {
+    // Other words are names of fields and functions. One that is also the name of a type is a type that every engine has.
+    if (token.kind === 'word' && Object.hasOwn(families, token.value)) found.add(token.value)
+  }
+  return [...found]
+}
+
 export function takeType(reader: TokenReader): string {
   return reader.nested(() => {
     const { kind, value } = reader.take()

@@ -25,6 +25,31 @@ export function isSameType(one: string, other: string): boolean {
   }
 }
 
+/** Whether each value of the one type is, in the other, the same value. False where that is not known. */
+export function holdsAll(type: string, of: string): boolean {
+  const [wide, narrow] = [withoutNullable(type), withoutNullable(of)]
+  if (narrow.isNullable && !wide.isNullable) return false
+  if (wide.type === narrow.type) return true
+  const [to, from] = [parseNumber(wide.type), parseNumber(narrow.type)]
+  if (wide.type === 'String') return from !== undefined
+  if (!to || !from || to.family !== from.family) return false
+  return to.whole >= from.whole && to.fraction >= from.fraction
+}
+
+function withoutNullable(type: string): { type: string; isNullable: boolean } {
+  const inner = /^Nullable\((.*)\)$/.exec(type)?.[1]
+  return inner === undefined ? { type, isNullable: false } : { type: inner, isNullable: true }
+}
+
+/** How much of a number a type has room for: bits, or digits before and after the point. */
+function parseNumber(type: string): { family: string; whole: number; fraction: number } | undefined {
+  const [, family = '', bits] = /^(U?Int|Float)(\d+)$/.exec(type) ?? []
+  if (bits) return { family, whole: Number(bits), fraction: 0 }
+  const [, digits, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(type) ?? []
+  if (!digits || !scale) return undefined
+  return { family: 'Decimal', whole: Number(digits) - Number(scale), fraction: Number(scale) }
+}
+
 /** The engine puts the version of a state where the user had none. */
 function withoutVersions(type: string): string {
   return type.replaceAll(/\bAggregateFunction\(\d+, /g, 'AggregateFunction(')

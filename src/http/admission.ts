@@ -1,12 +1,13 @@
 // Everything of an operation up to its body: who is it, where do they belong, may they do this. An API key or a person with
 // a session, never both: whoever sends an Authorization header is judged by it alone.
 import type { FastifyRequest } from 'fastify'
+import { networkOf } from '../lib/ip-range.ts'
 import { Problem } from '../lib/problem.ts'
 import { CredentialReader, signInAgain, unauthorized } from './authentication.ts'
 import type { SignedIn } from './console-action.ts'
 import { type AnyOperation, organizationNotFound, type Role, requireRole } from './operation.ts'
 import { readParams } from './parameters.ts'
-import { type FailureThrottle, type RequestLimiter, throttleName, tooManyFailures } from './rate-limit.ts'
+import { FailureThrottle, type RequestLimiter, tooManyFailures } from './rate-limit.ts'
 import { plainAddress, userAgentOf } from './request.ts'
 import type { SessionGuard } from './session-guard.ts'
 
@@ -35,17 +36,24 @@ export interface Authentication {
   guard: SessionGuard
 }
 
-/** What guards the door, shared with the actions of the console. */
+/**
+ * What guards the door, shared with the actions of the console. Each counts apart: what is full forgets its oldest, and whoever sends
+ * made-up key ids must not make it forget guesses at a password.
+ */
 export interface Throttles {
-  failures: FailureThrottle
+  failures: { byAddress: FailureThrottle; byKeyId: FailureThrottle; byPassword: FailureThrottle }
   /** Undefined when requests are not limited. */
   limiter: RequestLimiter | undefined
   countFailure(): void
 }
 
+export function makeFailureThrottles(): Throttles['failures'] {
+  return { byAddress: new FailureThrottle(), byKeyId: new FailureThrottle(), byPassword: new FailureThrottle() }
+}
+
 export interface Admission {
-  /** Whoever has failed too often: it is known without any work. */
-  isTurnedAway(request: FastifyRequest): boolean
+  /** Whether too many failures came from the address of the request, its own or those of others. */
+  isSuspect(request: FastifyRequest): boolean
   admit(operation: AnyOperation, request: FastifyRequest): Promise<void>
 }
 
@@ -58,8 +66,6 @@ export function makeAdmission(
   async function admit(operation: AnyOperation, request: FastifyRequest): Promise<void> {
     const state = request.penstock
     const address = plainAddress(request)
-    const neighbourhood = throttleName(address)
-    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
     if (request.headers.authorization === undefined) {
       const token = guard.readToken(request.headers)
       if (token !== undefined) return admitPerson(operation, request, token)
@@ -71,14 +77,10 @@ export function makeAdmission(
     const key = credentials && (await authenticate(credentials.keyId, credentials.secretHash, address))
     if (!key) {
       countFailure()
-      // Asked again: many guesses may have been under way at once.
-      const names = [neighbourhood, ...(credentials ? [`key ${credentials.keyId.slice(0, 20)}`] : [])]
-      const tooMany = names.some((name) => failures.isEmpty(name))
-      for (const name of names) failures.count({ name })
-      throw tooMany ? tooManyFailures() : unauthorized()
+      const isTooManyHere = failures.byAddress.count(networkOf(address))
+      const isTooManyOfKey = credentials !== undefined && failures.byKeyId.count(credentials.keyId.slice(0, 20))
+      throw isTooManyHere || isTooManyOfKey ? tooManyFailures() : unauthorized()
     }
-    // Asked again here too: of many guesses at once, the right one must not be told from those that came too late.
-    if (failures.isEmpty(neighbourhood)) throw tooManyFailures()
     state.key = key
     const { id, organizationId } = key
     state.caller = { type: 'key', id, organizationId, address, userAgent: userAgentOf(request) }
@@ -117,7 +119,7 @@ export function makeAdmission(
     if (malformed) throw malformed
   }
 
-  return { admit, isTurnedAway: (request) => failures.isEmpty(throttleName(plainAddress(request))) }
+  return { admit, isSuspect: (request) => failures.byAddress.isEmpty(networkOf(plainAddress(request))) }
 }
 
 /** Of the ids in the path, that of the organization comes first: who does not belong there learns nothing about the others. */

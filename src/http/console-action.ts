@@ -4,7 +4,6 @@ import type { Sql } from '../database/sql.ts'
 import type { Schema, Static } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { OperationSettings } from './operation.ts'
-import type { Guarded } from './rate-limit.ts'
 
 /** Who is signed in. Plain data: it crosses threads. */
 export interface SignedIn {
@@ -19,6 +18,8 @@ export interface ActionRequest {
   requestId: string
   address: string
   userAgent: string
+  /** What the browser was given when somebody signed in with it before; not checked. */
+  deviceToken: string | undefined
   /** Undefined when nobody is signed in; never so in an action for people who are. */
   signedIn: SignedIn | undefined
 }
@@ -35,6 +36,8 @@ export interface ActionAnswer<Result> {
   result: Result
   /** The token of a session that begins with this answer; null: the session of the cookie has ended. */
   sessionToken?: string | null
+  /** By which the browser is known the next time somebody signs in with it. */
+  deviceToken?: string
   /** The organization that has a new activity, which is to be sealed. */
   recordedIn?: string
 }
@@ -48,8 +51,11 @@ export interface ConsoleAction<Body extends Schema = Schema, Result extends Sche
   access: 'anyone' | 'person'
   body?: Body
   result: Result
-  /** What failed guesses are counted for beside the address. Names begin with words of their own: no two actions share one. */
-  guarded?(body: Static<Body>, request: ActionRequest): Guarded[]
+  /**
+   * Of an action that compares a password: the name that guesses are counted for, before the password is compared. Begins with
+   * words of its own: no two actions share one. Without it, failures are counted for the address afterwards.
+   */
+  guarded?(body: Static<Body>, request: ActionRequest, vault: Pick<Vault, 'fingerprint'>): string
   /** Before the transaction and outside of the writer thread: what takes long, such as the hash of a password. Its outcome is plain data. */
   prepare?(context: ActionContext, input: { body: Static<Body> }): Promise<Prepared>
   /** In one transaction; may be run twice, like the `run` of an operation. */

@@ -1,13 +1,14 @@
-// Runs the console's own actions, with the same care as operations: route and method → throttle → origin → session → CSRF
-// token → body → validate → prepare → run → answer.
+// Runs the console's own actions, with the same care as operations: route and method → origin → session → CSRF token → body →
+// validate → throttle of passwords → prepare → run → answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { networkOf } from '../lib/ip-range.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import type { Authentication, Throttles } from './admission.ts'
 import { signInAgain } from './authentication.ts'
 import type { ActionRequest, AnyConsoleAction } from './console-action.ts'
 import { serveByPath } from './methods.ts'
-import { type Guarded, throttleName, tooManyFailures } from './rate-limit.ts'
+import { tooManyFailures } from './rate-limit.ts'
 import { limits, plainAddress, userAgentOf } from './request.ts'
 
 /** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
@@ -23,6 +24,7 @@ export interface ActionCall {
 export interface ActionOutcome {
   result: string
   sessionToken?: string | null
+  deviceToken?: string
   recordedIn?: string
 }
 
@@ -36,17 +38,22 @@ export interface ConsoleParts {
 export interface ConsoleSurroundings {
   authentication: Pick<Authentication, 'findPerson' | 'guard'>
   throttles: Throttles
+  /** A hash that tells nothing about the text. */
+  fingerprint(purpose: string, text: string): string
   send(request: FastifyRequest, reply: FastifyReply, status: number, contentType: string, body: string): FastifyReply
 }
 
-/** What somebody who guesses at a secret gets; each counts against the address and against what is guarded. */
+/** What somebody who guesses at a secret gets. */
 const failureCodes: readonly string[] = ['sign_in_failed', 'wrong_password', 'invitation_not_valid']
 
 export function serveConsoleActions(
   server: FastifyInstance,
   { actions, run }: ConsoleParts,
-  { authentication: { findPerson, guard }, throttles: { failures, limiter, countFailure }, send }: ConsoleSurroundings,
+  surroundings: ConsoleSurroundings,
 ): void {
+  const { authentication, throttles, fingerprint, send } = surroundings
+  const { findPerson, guard } = authentication
+  const { failures, limiter, countFailure } = throttles
   serveByPath(server, actions, (action) => ({
     bodyLimit: limits.actionBodyBytes,
     config: { operation: action } as object,
@@ -56,7 +63,6 @@ export function serveConsoleActions(
 
   async function admit(action: AnyConsoleAction, request: FastifyRequest): Promise<void> {
     const state = request.penstock
-    if (failures.isEmpty(throttleName(plainAddress(request)))) throw tooManyFailures()
     guard.requireSameOrigin(action.method, request.headers)
     const token = guard.readToken(request.headers)
     const signedIn = token === undefined ? undefined : await findPerson(token)
@@ -83,24 +89,43 @@ export function serveConsoleActions(
       throw new Problem('invalid_query', 'this takes no query parameters; send none')
     }
     const address = plainAddress(request)
-    const actionRequest: ActionRequest = { requestId, address, userAgent: userAgentOf(request), signedIn }
-    // What has no body brings nothing to guess with.
-    const guarded: Guarded[] = action.body
-      ? [{ name: throttleName(address) }, ...(action.guarded?.(body, actionRequest) ?? [])]
-      : []
-    // Before the work: a password can be guessed, unlike the secret of a key, and every guess takes its time from everybody.
-    if (!failures.take(guarded)) throw tooManyFailures()
-    let outcome: ActionOutcome
-    try {
-      outcome = await run({ actionId: action.id, request: actionRequest, body })
-    } catch (error) {
-      if (error instanceof Problem && failureCodes.includes(error.code)) countFailure()
-      else failures.giveBack(guarded)
-      throw error
-    }
-    failures.giveBack(guarded)
-    if (outcome.sessionToken !== undefined) headers['set-cookie'] = guard.cookie(outcome.sessionToken)
+    const deviceToken = guard.readDeviceToken(request.headers)
+    const actionRequest: ActionRequest = { requestId, address, userAgent: userAgentOf(request), deviceToken, signedIn }
+    const call: ActionCall = { actionId: action.id, request: actionRequest, body }
+    const guarded = action.guarded?.(body, actionRequest, { fingerprint })
+    const outcome = guarded === undefined ? await runToken(call) : await runPassword(call, guarded)
+    if (outcome.sessionToken !== undefined) headers['set-cookie'] = guard.cookies(outcome)
     const result = action.method === 'DELETE' ? '' : `"result":${outcome.result},`
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
   }
+
+  /** What can be guessed here is a token of 256 bits: it is looked up first, and a right one always gets in. */
+  async function runToken(call: ActionCall): Promise<ActionOutcome> {
+    try {
+      return await run(call)
+    } catch (error) {
+      if (!isFailure(error)) throw error
+      countFailure()
+      throw failures.byAddress.count(networkOf(call.request.address)) ? tooManyFailures() : error
+    }
+  }
+
+  /** Counted before the work: a password can be guessed, and every guess takes its time from everybody. */
+  async function runPassword(call: ActionCall, guarded: string): Promise<ActionOutcome> {
+    if (!failures.byPassword.take(guarded)) throw tooManyFailures()
+    let hasFailed = false
+    try {
+      return await run(call)
+    } catch (error) {
+      hasFailed = isFailure(error)
+      throw error
+    } finally {
+      if (hasFailed) countFailure()
+      else failures.byPassword.giveBack(guarded)
+    }
+  }
+}
+
+function isFailure(error: unknown): boolean {
+  return error instanceof Problem && failureCodes.includes(error.code)
 }

@@ -1,5 +1,7 @@
 // How a problem looks on the wire: exactly {error, status}, or RFC 9457 for a client that asks for it.
+import type { FastifyRequest } from 'fastify'
 import { type FieldProblem, Problem, problems } from '../lib/problem.ts'
+import { limits } from './request.ts'
 
 /** The CODE of the error body, by status (docs/contract.md, section 1). */
 const codes: Record<number, string> = {
@@ -57,8 +59,30 @@ function pointer({ path }: FieldProblem): string {
   return `#${keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`
 }
 
-export function internalProblem(requestId: string, cause: unknown): Problem {
+function internalProblem(requestId: string, cause: unknown): Problem {
   return new Problem('internal', `something went wrong on our side; the log has it under request ${requestId}`, {
     cause,
   })
+}
+
+/** For what the framework throws too. */
+export function problemOf(error: unknown, request: FastifyRequest): Problem {
+  if (error instanceof Problem) return error
+  switch ((error as { code?: unknown }).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('body_too_large', `the body is larger than ${request.routeOptions.bodyLimit} bytes`)
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('unsupported_media_type', 'send the body as application/json or application/merge-patch+json')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalid_request', 'the body is not as long as Content-Length says')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
+    case 'FST_ERR_BAD_URL':
+      return new Problem('invalid_request', 'the path has a percent-encoding that does not decode')
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+    case 'ECONNRESET':
+      return new Problem('invalid_request', 'the request was broken off')
+    default:
+      return internalProblem(request.penstock.requestId, error)
+  }
 }

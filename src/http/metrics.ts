@@ -19,6 +19,13 @@ export class ServerMetrics {
     'Time spent in write transactions: running them, and committing them.',
   )
   readonly #throttled = new Counter('penstock_http_failed_authentications_total', 'Requests with wrong credentials.')
+  /** Set by the server that does them. */
+  countUnderWay: () => number = () => 0
+  readonly #underWay = new Gauge(
+    'penstock_http_requests_under_way',
+    'Requests that are being done, also of clients that have hung up.',
+    () => this.countUnderWay(),
+  )
   readonly #memory = new Gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () =>
     process.memoryUsage.rss(),
   )
@@ -49,6 +56,7 @@ export class ServerMetrics {
       this.#groups,
       this.#databaseTime,
       this.#throttled,
+      this.#underWay,
       this.#memory,
       this.#cpu,
     ])

@@ -1,9 +1,10 @@
 // The two addresses of a sign-in with an OpenID provider: the way there and the way back. People see them only in passing;
 // whatever goes wrong ends at the page where one signs in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { FairQueue, QueueFull } from '../lib/fair-queue.ts'
+import { networkOf } from '../lib/ip-range.ts'
 import { OwnCookie } from './cookie.ts'
 import { refuseOtherMethods } from './methods.ts'
-import { FailureThrottle, type Guarded, throttleName } from './rate-limit.ts'
 import { plainAddress, userAgentOf } from './request.ts'
 import type { SessionGuard } from './session-guard.ts'
 
@@ -33,8 +34,11 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
   const { publicUrl, guard } = parts
   // Lax: the browser comes back from another site.
   const cookie = new OwnCookie('penstock-oidc', publicUrl, 'Lax')
-  /** Each way back asks the provider something: whoever only guesses must not make us ask without end. */
-  const failures = new FailureThrottle()
+  /**
+   * Each way back asks the provider something: no more than a few at once, whoever comes. Failures are not counted: strangers
+   * behind the same address would keep others from signing in.
+   */
+  const returns = new FairQueue({ atOnce: 8, mostWaiting: 256, mostWaitingInLane: 32 })
 
   const route = (
     url: string,
@@ -64,23 +68,21 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
   route('/console/oidc/callback', async (request, reply) => {
     const address = plainAddress(request)
     const attempt = cookie.read(request.headers.cookie)
-    // Without an attempt nothing is guessed and nobody is asked.
-    const guarded: Guarded[] = attempt === undefined ? [] : [{ name: throttleName(address) }]
     // Whatever comes of it, the attempt is over.
     reply.header('set-cookie', cookie.set(null, 0))
-    if (!failures.take(guarded)) return toSignIn(reply, 'oidc_too_many_failures', parts.pageOfAttempt(attempt))
     try {
       const query = /\?.*$/s.exec(request.url)?.[0] ?? ''
-      const { to, sessionToken } = await parts.finish({ query, attempt, address, userAgent: userAgentOf(request) })
-      failures.giveBack(guarded)
+      const returned = { query, attempt, address, userAgent: userAgentOf(request) }
+      const { to, sessionToken } = await returns.run(networkOf(address), () => parts.finish(returned))
       return reply
-        .header('set-cookie', guard.cookie(sessionToken))
+        .header('set-cookie', guard.cookies({ sessionToken }))
         .header('content-type', 'text/html; charset=utf-8')
         .header('content-security-policy', contentSecurityPolicy)
         .header('x-content-type-options', 'nosniff')
         .send(goOnPage(`${publicUrl}${to}`))
     } catch (error) {
-      return toSignIn(reply, parts.explain(error, request.penstock.requestId), parts.pageOfAttempt(attempt))
+      const problem = error instanceof QueueFull ? 'oidc_busy' : parts.explain(error, request.penstock.requestId)
+      return toSignIn(reply, problem, parts.pageOfAttempt(attempt))
     }
   })
 }

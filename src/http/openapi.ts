@@ -3,6 +3,7 @@ import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem
 import { shapeProblems } from '../lib/shape.ts'
 import { errorAnswer, errorSentence } from './errors.ts'
 import { type AnyOperation, hasEtag, isPaged, isWrite, tags, takesIfMatch } from './operation.ts'
+import { idempotencyKey, ifMatchHeader } from './request.ts'
 
 type Json = Record<string, unknown>
 
@@ -157,7 +158,7 @@ const ifMatchParameter: Json = {
   in: 'header',
   required: false,
   description: 'The `ETag` that was read: change only if nobody else has changed the resource since.',
-  schema: { type: 'string' },
+  schema: { type: 'string', pattern: ifMatchHeader.source },
   example: '"3.1"',
 }
 
@@ -167,7 +168,7 @@ const idempotencyParameter: Json = {
   required: false,
   description:
     'Makes a retry safe: the same request with the same key is applied once within 24 hours, and gets the same answer.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: idempotencyKey.source },
   example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 }
 
@@ -297,8 +298,8 @@ const problemSchema = {
 
 /** A shape with an `$id` becomes a component that others refer to. Words of our own are left out. */
 function hoist(schema: Json, schemas: Json): Json {
-  const { $id, secret: _secret, unquoted: _unquoted, patternHint: _hint, ...own } = schema
-  const copy: Json = {}
+  const { $id, secret: _secret, unquoted: _unquoted, patternHint: _hint, checkedPattern, ...own } = schema
+  const copy: Json = checkedPattern === undefined ? {} : { pattern: checkedPattern }
   for (const [key, value] of Object.entries(own)) copy[key] = hoistInside(key, value, schemas)
   if (typeof $id !== 'string') return copy
   schemas[$id] = copy

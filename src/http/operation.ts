@@ -2,7 +2,7 @@
 // the list of operations: routes, validation, the response's allow-list, OpenAPI, permission tests.
 
 import type { Sql } from '../database/sql.ts'
-import type { ReadBadRows } from '../engine/read-bad-rows.ts'
+import type { EngineReads } from '../engine/engine-reader.ts'
 import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { EchoRemedy } from '../lib/shape-echo.ts'
@@ -15,6 +15,8 @@ export type Role = 'admin' | 'developer'
 export interface OperationSettings {
   /** Where people reach this Penstock, without a slash at the end. */
   publicUrl: string
+  /** Passwords may be sent to engines without TLS. */
+  allowPlaintext: boolean
   /** What to connect a private endpoint to, by provider and region (`aws/us-east-1`). */
   privateEndpointServices: Record<string, { endpointServiceId: string; privateDnsHostname: string }>
   /** Of log that a source keeps for a pipe: more is told as something that is not well. Never, unless told or when 0. */
@@ -65,8 +67,10 @@ export interface PrepareContext
   extends Pick<OperationContext, 'sql' | 'vault' | 'settings' | 'caller' | 'requireVersion'> {
   /** Connects to a source and reads a sample. Rejects with a Problem that says which step failed. */
   probe: Probe
-  /** Asks the engine of a service for the rows that it has refused. Rejects with a Problem. */
-  readBadRows: ReadBadRows
+  /** Reads from the engine of a service. */
+  loadEngineReads(): Promise<EngineReads>
+  /** Records the activity of the preparation at once, whatever comes of the request. */
+  record(target: Record<string, string>, changes: Change[]): Promise<void>
 }
 
 export interface Answer<Result> {
@@ -134,6 +138,8 @@ export interface Operation<
    * read may have changed when `run` begins; that must look, and throw `changed_meanwhile`, after which both are done again.
    */
   prepare?: {
+    /** The type of activity that it records with `record`, if it does. */
+    activity?: string
     /** Whether this request needs it; most do not, and lose no time. The body may also have fields that only repeat the resource. */
     isNeeded(body: Static<Body>): boolean
     run(context: PrepareContext, input: Input<Params, Query, Body>): Promise<Prepared>

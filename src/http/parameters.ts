@@ -26,6 +26,8 @@ export function readQuery(operation: AnyOperation, raw: Record<string, unknown>)
     const value = raw[name]
     if (Array.isArray(value))
       throw new Problem('invalid_query', `the query parameter ${JSON.stringify(name)} is sent more than once`)
+    if (name.includes('\0') || String(value).includes('\0'))
+      throw new Problem('invalid_query', 'the query contains the character U+0000, which is not allowed')
     query[name] = fromText(shape.properties[name]?.type, value)
   }
   const problems = shapeProblems(shape, query, { at: 'the query' })

@@ -1,4 +1,5 @@
-// Two throttles: requests of a key or a person (off unless the operator turns it on), and failed authentications (always on).
+// Two throttles: requests of a key or a person (off by default), and failed authentications (always on). Both measure time with
+// the monotonic clock: setting the clock of the machine neither locks nor frees anybody.
 import { Problem } from '../lib/problem.ts'
 
 export interface RateLimit {
@@ -24,7 +25,7 @@ export class RequestLimiter {
   }
 
   /** Counts a request and gives the headers that every answer carries; throws when the window is used up. */
-  take(id: string, who: string, nowMs = Date.now()): Record<string, string> {
+  take(id: string, who: string, nowMs = performance.now()): Record<string, string> {
     let window = this.#windows.get(id)
     if (!window || window.endsAtMs <= nowMs) {
       window = { endsAtMs: nowMs + this.#limit.windowSeconds * 1000, used: 0 }
@@ -47,71 +48,57 @@ export class RequestLimiter {
   }
 }
 
-/** What failures are counted for: an address, a key id, an email that passwords are guessed for. */
-export interface Guarded {
-  name: string
-  /** How many may fail at once; 20 unless told. */
-  burst?: number
-  /** How many more are forgiven each second; one unless told. */
-  perSecond?: number
-}
-
 interface Bucket {
-  burst: number
-  perSecond: number
   tokens: number
   filledAtMs: number
 }
 
+const burst = 20
+const perSecond = 1
+
 /**
- * Failed authentications: 20 at once, then one per second, unless told. An address whose bucket is empty is turned away before
- * any work is done for it. A key id is never locked: whoever has the right secret gets in, however many others guess at it.
+ * Failed authentications by the name of what is guessed at or who guesses: 20 at once, then one per second. Secrets of 256 bits
+ * are compared first and only their failures counted: whoever has the right one gets in, however many others guess from the
+ * same address. Passwords are worth guessing and take long to compare: guesses are counted before.
  */
 export class FailureThrottle {
   readonly #buckets = new Map<string, Bucket>()
 
-  /** Whether nothing is left for this address or key id. */
-  isEmpty(name: string, nowMs = Date.now()): boolean {
+  /** Whether nothing is left for this name. */
+  isEmpty(name: string, nowMs = performance.now()): boolean {
     const bucket = this.#buckets.get(name)
     return bucket !== undefined && tokensIn(bucket, nowMs) < 1
   }
 
-  /** A failure that has happened. */
-  count(guarded: Guarded, nowMs = Date.now()): void {
-    this.#change(guarded, -1, nowMs)
+  /** Counts a failure that has happened. True when nothing was left for the name. */
+  count(name: string, nowMs = performance.now()): boolean {
+    const isTooMany = this.isEmpty(name, nowMs)
+    this.#change(name, -1, nowMs)
+    return isTooMany
   }
 
   /**
    * Counts a guess as a failure before it is known to be one: of many that are under way at once no more are looked at than
-   * may fail. False, with nothing counted, when one of the buckets is empty. What was no failure is given back.
+   * may fail. False, with nothing counted, when nothing is left. What was no failure is given back.
    */
-  take(guarded: Guarded[], nowMs = Date.now()): boolean {
-    if (guarded.some(({ name }) => this.isEmpty(name, nowMs))) return false
-    for (const each of guarded) this.#change(each, -1, nowMs)
+  take(name: string, nowMs = performance.now()): boolean {
+    if (this.isEmpty(name, nowMs)) return false
+    this.#change(name, -1, nowMs)
     return true
   }
 
-  giveBack(guarded: Guarded[], nowMs = Date.now()): void {
-    for (const each of guarded) this.#change(each, 1, nowMs)
+  giveBack(name: string, nowMs = performance.now()): void {
+    this.#change(name, 1, nowMs)
   }
 
-  #change({ name, burst = 20, perSecond = 1 }: Guarded, more: number, nowMs: number): void {
-    const bucket = this.#buckets.get(name) ?? { burst, perSecond, tokens: burst, filledAtMs: nowMs }
+  #change(name: string, more: number, nowMs: number): void {
+    const bucket = this.#buckets.get(name) ?? { tokens: burst, filledAtMs: nowMs }
     bucket.tokens = Math.min(burst, Math.max(0, tokensIn(bucket, nowMs) + more))
     bucket.filledAtMs = nowMs
     this.#buckets.delete(name)
     // A full one tells nothing: whoever does not fail leaves nothing behind.
     if (bucket.tokens < burst) remember(this.#buckets, name, bucket)
   }
-}
-
-/** Whoever has one IPv6 address usually has the 2^64 around it: they count as one. */
-export function throttleName(address: string): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head.split(':')
-  const omitted = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length
-  return [...groups, ...Array<string>(Math.max(0, omitted)).fill('0')].slice(0, 4).join(':')
 }
 
 export function tooManyFailures(): Problem {
@@ -121,7 +108,7 @@ export function tooManyFailures(): Problem {
 }
 
 function tokensIn(bucket: Bucket, nowMs: number): number {
-  return Math.min(bucket.burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * bucket.perSecond)
+  return Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) / 1000) * perSecond)
 }
 
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {

@@ -34,7 +34,7 @@ const safeAddress = /^(https?:\/\/|mailto:|\/|#)/i
 function inline(text: string): Content[] {
   const contents: Content[] = []
   let end = 0
-  for (const match of text.matchAll(/`([^`]+)`|\*\*(.+?)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g)) {
+  for (const match of text.matchAll(/`([^`]+)`|\*\*([^*]+)\*\*|\[([^[\]]+)\]\(([^()[\s]+)\)/g)) {
     const [whole, code, bold, label = '', address = ''] = match
     contents.push(text.slice(end, match.index))
     if (code !== undefined) contents.push(html`<code>${code}</code>`)
@@ -90,7 +90,7 @@ export function markdown(text = ''): Html {
 function colouredJson(text: string): Content[] {
   const contents: Content[] = []
   let end = 0
-  for (const match of text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g)) {
+  for (const match of text.matchAll(/("(?:[^"\\]|\\.)*"?)(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g)) {
     const [whole, string, colon] = match
     contents.push(text.slice(end, match.index))
     if (string === undefined) contents.push(html`<span class="literal">${whole}</span>`)

@@ -158,7 +158,7 @@ function curl(document: OpenApiDocument, entry: Entry, parameters: Parameter[], 
   const query = needed
     .filter((parameter) => parameter.in === 'query')
     .map((parameter) => `${parameter.name}=${encodeURIComponent(text(parameter))}`)
-  const path = entry.path.replace(/\{([^}]+)\}/g, variable) + (query.length > 0 ? `?${query.join('&')}` : '')
+  const path = entry.path.replace(/\{([^{}]+)\}/g, variable) + (query.length > 0 ? `?${query.join('&')}` : '')
   const lines = [`curl "$BASE_URL${path}"`]
   if (entry.method !== 'get') lines.push(`-X ${entry.method.toUpperCase()}`)
   if (entry.operation.security?.length !== 0) lines.push('-u "$KEY_ID:$KEY_SECRET"')

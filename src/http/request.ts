@@ -1,13 +1,11 @@
 // Reading a request strictly: limits, headers, query and body. No coercion, nothing dropped, nothing guessed.
 import { isUtf8 } from 'node:buffer'
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { isIP, type Socket } from 'node:net'
+import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { isObject } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
 import { parseStrictJson } from '../lib/strict-json.ts'
-import { errorAnswer } from './errors.ts'
 
 export const limits = {
   bodyBytes: 1_048_576,
@@ -30,8 +28,14 @@ const singletonHeaders = new Set([
   'user-agent',
 ])
 
-/** A header that must come once and came twice means two readers could see two different requests. */
+/** A header that must come once and came twice means two readers could see two different requests; so does another version. */
 export function checkHeaders(raw: IncomingMessage): void {
+  // The parser also takes HTTP/0.9, which has no headers, and HTTP/2.0, which is not text: whoever reads them otherwise sees other requests.
+  if (raw.httpVersion !== '1.1' && raw.httpVersion !== '1.0') {
+    throw new Problem('invalid_request', `the request is HTTP/${raw.httpVersion}; send HTTP/1.1`, {
+      headers: { connection: 'close' },
+    })
+  }
   if (raw.url!.length > limits.urlBytes) {
     throw new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
   }
@@ -79,18 +83,24 @@ export function parseJsonBody(
   }
 }
 
+/** Also the pattern that the OpenAPI document gives. */
+export const ifMatchHeader = /^(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)$/
+
 /** Entity tags with their quotes, or `*` without. A weak one never matches: what is compared here decides about a change. */
 export function parseIfMatch(header: string): string[] {
   const text = header.trim()
-  if (text === '*') return ['*']
-  if (!/^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/.test(text)) {
+  if (!ifMatchHeader.test(text)) {
     throw new Problem('invalid_header', 'If-Match must be * or entity tags in quotes, as the ETag header gave them')
   }
+  if (text === '*') return ['*']
   return [...text.matchAll(/(W\/)?("[^"]*")/g)].filter((match) => !match[1]).map((match) => match[2]!)
 }
 
+/** Also the pattern that the OpenAPI document gives. */
+export const idempotencyKey = /^[!-~](?:[ -~]{0,253}[!-~])?$/
+
 export function parseIdempotencyKey(header: string | string[]): string {
-  if (typeof header === 'string' && /^[!-~](?:[ -~]{0,253}[!-~])?$/.test(header)) return header
+  if (typeof header === 'string' && idempotencyKey.test(header)) return header
   throw new Problem('invalid_header', 'Idempotency-Key must have 1 to 255 printable ASCII characters')
 }
 
@@ -106,7 +116,8 @@ export function parseQuery(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
     const present = query[name]
-    query[name] = present === undefined ? value : [present, value].flat()
+    if (Array.isArray(present)) present.push(value)
+    else query[name] = present === undefined ? value : [present, value]
   }
   return query
 }
@@ -119,23 +130,4 @@ export function plainAddress(request: FastifyRequest): string {
 
 export function userAgentOf(request: FastifyRequest): string {
   return (request.headers['user-agent'] ?? '').slice(0, 512)
-}
-
-/** For what never became a request: broken HTTP, headers that are too long, a client that is too slow. */
-export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const sentences: Record<string, string> = {
-    HPE_HEADER_OVERFLOW: `the headers are longer than ${limits.headerBytes} bytes`,
-    ERR_HTTP_REQUEST_TIMEOUT: 'the request did not arrive in time',
-  }
-  const requestId = randomUUID()
-  const problem = new Problem('invalid_request', sentences[error.code ?? ''] ?? 'the request is not valid HTTP/1.1')
-  const { status, contentType, body } = errorAnswer(problem, requestId, undefined)
-  socket.end(
-    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `X-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
-  )
 }

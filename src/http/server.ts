@@ -1,6 +1,7 @@
-// The HTTP server. Every operation goes through the same steps, in this order: route and method → throttle → authenticate →
-// ids → organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
+// The HTTP server. Every operation goes through the same steps, in this order: route and method → authenticate → ids →
+// organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log, LogFields } from '../lib/log.ts'
@@ -9,10 +10,17 @@ import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
 import { Turns } from '../lib/turns.ts'
-import { type AuthenticatedKey, type Authentication, makeAdmission, type Throttles } from './admission.ts'
+import {
+  type AuthenticatedKey,
+  type Authentication,
+  makeAdmission,
+  makeFailureThrottles,
+  type Throttles,
+} from './admission.ts'
+import { ClientErrors } from './client-error.ts'
 import { type ConsoleParts, serveConsoleActions } from './console.ts'
 import type { SignedIn } from './console-action.ts'
-import { errorAnswer, internalProblem } from './errors.ts'
+import { errorAnswer, problemOf } from './errors.ts'
 import { knowEveryMethod, refuseMethodOfKnownPath, routing, serveByPath } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
 import {
@@ -25,9 +33,8 @@ import {
   takesIfMatch,
 } from './operation.ts'
 import { readQuery } from './parameters.ts'
-import { FailureThrottle, type RateLimit, RequestLimiter } from './rate-limit.ts'
+import { type RateLimit, RequestLimiter } from './rate-limit.ts'
 import {
-  answerClientError,
   canonicalJson,
   checkHeaders,
   limits,
@@ -74,7 +81,7 @@ interface RequestState {
   /** Who is signed in, for an action of the console. */
   signedIn: SignedIn | undefined
   params: Record<string, string>
-  headers: Record<string, string>
+  headers: Record<string, string | string[]>
 }
 
 export function buildServer(parts: ServerParts): FastifyInstance {
@@ -85,16 +92,19 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   ]
   for (const shape of shapes) if (shape) assertKnownKeywords(shape)
   const throttles: Throttles = {
-    failures: new FailureThrottle(),
+    failures: makeFailureThrottles(),
     limiter: parts.rateLimit && new RequestLimiter(parts.rateLimit),
     countFailure: () => metrics.failedAuthentication(),
   }
-  const { admit, isTurnedAway } = makeAdmission(parts.authentication, throttles)
-  /** Those who guess wait for each other, not others for them. */
-  const turnedAway = new Turns(32, 1_024)
+  const { admit, isSuspect } = makeAdmission(parts.authentication, throttles)
+  /** Requests from addresses that guess are begun a few per event-loop turn: those from elsewhere do not wait for them. */
+  const suspects = new Turns(32, 1_024)
   const underWay = new RequestsUnderWay(limits.requestsUnderWay)
+  metrics.countUnderWay = () => underWay.count
   /** Idempotency keys of requests that are being run by this process. */
   const runningKeys = new Set<string>()
+
+  const clientErrors = new ClientErrors()
 
   const server = Fastify({
     logger: false,
@@ -108,10 +118,10 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     routerOptions: { ...routing, querystringParser: parseQuery },
     // Shapes are checked by ourselves; the framework's own compilers would only take memory.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error: Error, socket: Socket) => clientErrors.answer(error, socket),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       admitToState(request)
-      void sendProblem(request, reply, toProblem(error, request))
+      void sendProblem(request, reply, problemOf(error, request))
     },
     http: {
       maxHeaderSize: limits.headerBytes,
@@ -124,6 +134,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
 
   // An Expect that we do not know is no reason not to answer; the default is a 417 without a body.
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
+  server.server.prependListener('request', (request, response) => clientErrors.noteRequest(request, response))
   knowEveryMethod(server)
   server.removeAllContentTypeParsers()
   server.addContentTypeParser(/^application\/(?:merge-patch\+)?json(?:$|[\s;])/i, { parseAs: 'buffer' }, parseJsonBody)
@@ -153,7 +164,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       next(error as Error)
     }
   })
-  server.setErrorHandler((error, request, reply) => sendProblem(request, reply, toProblem(error, request)))
+  server.setErrorHandler((error, request, reply) => sendProblem(request, reply, problemOf(error, request)))
   server.setNotFoundHandler((request, reply) =>
     sendProblem(
       request,
@@ -168,13 +179,18 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   serveByPath(server, parts.operations, (operation) => ({
     config: { operation } as object,
     onRequest: async (request, reply) => {
-      if (isTurnedAway(request)) await turnedAway.turn()
+      if (isSuspect(request)) await suspects.turn()
       const isBegun = await underWay.begin(request.raw.socket, () => admit(operation, request))
       if (!isBegun) reply.hijack()
     },
-    handler: (request, reply) => underWay.count(() => run(operation, request, reply)),
+    handler: (request, reply) => underWay.during(() => run(operation, request, reply)),
   }))
-  serveConsoleActions(server, parts.console, { authentication: parts.authentication, throttles, send })
+  serveConsoleActions(server, parts.console, {
+    authentication: parts.authentication,
+    throttles,
+    fingerprint: parts.fingerprint,
+    send,
+  })
 
   async function run(operation: AnyOperation, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const admitted = await validate(operation, request)
@@ -318,7 +334,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         ...callerFields(state),
       })
     }
-    const headers: Record<string, string | number> = {
+    const headers: Record<string, string | string[] | number> = {
       ...state.headers,
       'x-request-id': state.requestId,
       'content-type': contentType,
@@ -360,27 +376,6 @@ function describeFailure(cause: unknown): ReturnType<typeof describeError> {
   // A fault from the writer thread has its description with it.
   const { description } = cause as { description?: ReturnType<typeof describeError> }
   return description ?? describeError(cause)
-}
-
-function toProblem(error: unknown, request: FastifyRequest): Problem {
-  if (error instanceof Problem) return error
-  switch ((error as { code?: unknown }).code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('body_too_large', `the body is larger than ${request.routeOptions.bodyLimit} bytes`)
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Problem('unsupported_media_type', 'send the body as application/json or application/merge-patch+json')
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Problem('invalid_request', 'the body is not as long as Content-Length says')
-    case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Problem('invalid_request', `the URL is longer than ${limits.urlBytes} bytes`)
-    case 'FST_ERR_BAD_URL':
-      return new Problem('invalid_request', 'the path has a percent-encoding that does not decode')
-    case 'FST_ERR_ASYNC_CONSTRAINT':
-    case 'ECONNRESET':
-      return new Problem('invalid_request', 'the request was broken off')
-    default:
-      return internalProblem(request.penstock.requestId, error)
-  }
 }
 
 function callerFields({ key, caller, signedIn }: RequestState): Pick<LogFields, 'keyId' | 'userId' | 'organizationId'> {

@@ -22,15 +22,19 @@ function codeOf(work: () => void): string {
 
 describe('the cookie of a session', () => {
   it('is out of reach for scripts, other sites and, with TLS, for other hosts and plain connections', () => {
-    assert.equal(
-      secure.cookie('ses_1'),
+    assert.deepEqual(secure.cookies({ sessionToken: 'ses_1' }), [
       '__Host-penstock-session=ses_1; Max-Age=604800; Path=/; HttpOnly; SameSite=Strict; Secure',
-    )
-    assert.equal(plain.cookie('ses_1'), 'penstock-session=ses_1; Max-Age=604800; Path=/; HttpOnly; SameSite=Strict')
+    ])
+    assert.deepEqual(plain.cookies({ sessionToken: 'ses_1', deviceToken: 'dev_1' }), [
+      'penstock-session=ses_1; Max-Age=604800; Path=/; HttpOnly; SameSite=Strict',
+      'penstock-device=dev_1; Max-Age=34560000; Path=/; HttpOnly; SameSite=Strict',
+    ])
   })
 
   it('is taken away with the attributes that it was set with', () => {
-    assert.equal(secure.cookie(null), '__Host-penstock-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure')
+    assert.deepEqual(secure.cookies({ sessionToken: null }), [
+      '__Host-penstock-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure',
+    ])
   })
 
   it('is found among others, and not at all when there are two', () => {

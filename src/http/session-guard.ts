@@ -5,10 +5,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../lib/problem.ts'
 import { OwnCookie } from './cookie.ts'
 
+/** The longest that browsers keep a cookie. */
+const deviceSeconds = 400 * 86_400
+
 export class SessionGuard {
   readonly #publicOrigin: string
   readonly #isOnlyOrigin: boolean
   readonly #cookie: OwnCookie
+  readonly #deviceCookie: OwnCookie
   readonly #lifetimeSeconds: number
 
   /** `isOnlyOrigin`: whatever name the request was sent to, only pages under the public address are ours. */
@@ -24,6 +28,7 @@ export class SessionGuard {
     this.#publicOrigin = new URL(publicUrl).origin
     this.#isOnlyOrigin = isOnlyOrigin
     this.#cookie = new OwnCookie('penstock-session', publicUrl, 'Strict')
+    this.#deviceCookie = new OwnCookie('penstock-device', publicUrl, 'Strict')
     this.#lifetimeSeconds = lifetimeSeconds
   }
 
@@ -31,9 +36,16 @@ export class SessionGuard {
     return this.#cookie.read(cookie)
   }
 
-  /** For `Set-Cookie`; null takes the cookie away. */
-  cookie(token: string | null): string {
-    return this.#cookie.set(token, this.#lifetimeSeconds)
+  readDeviceToken({ cookie }: IncomingHttpHeaders): string | undefined {
+    return this.#deviceCookie.read(cookie)
+  }
+
+  /** For `Set-Cookie`; null takes the cookie of the session away. That of the device outlives sessions: its purpose is the next sign-in. */
+  cookies({ sessionToken, deviceToken }: { sessionToken?: string | null; deviceToken?: string }): string[] {
+    const cookies: string[] = []
+    if (sessionToken !== undefined) cookies.push(this.#cookie.set(sessionToken, this.#lifetimeSeconds))
+    if (deviceToken !== undefined) cookies.push(this.#deviceCookie.set(deviceToken, deviceSeconds))
+    return cookies
   }
 
   /** Throws unless the browser says that a page of ours sends this. Reading is also for who types the address. */

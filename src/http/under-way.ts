@@ -28,6 +28,11 @@ export class RequestsUnderWay {
     this.#most = most
   }
 
+  /** Also of clients that have hung up since. */
+  get count(): number {
+    return this.#count
+  }
+
   /** Resolves to false when the client has hung up before anything was begun. */
   async begin(socket: Socket, work: () => Promise<void>): Promise<boolean> {
     if (this.#count >= this.#most) {
@@ -41,7 +46,7 @@ export class RequestsUnderWay {
         isOverload: true,
       })
     }
-    return this.count(async () => {
+    return this.during(async () => {
       if (this.#doubted.has(socket)) {
         await nextPoll()
         this.#doubted.delete(socket)
@@ -54,7 +59,7 @@ export class RequestsUnderWay {
   }
 
   /** Not for the time in which a body arrives: slow clients must not keep out others. */
-  async count<Result>(work: () => Promise<Result>): Promise<Result> {
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#count++
     try {
       return await work()

@@ -2,6 +2,7 @@ import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
 import { newKey } from '../keys/key.ts'
 import { insertKey } from '../keys/store.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from '../members/store.ts'
 import { insertOrganization } from '../organizations/store.ts'
@@ -54,7 +55,7 @@ export async function addOrganization(
 ): Promise<{ made: Initialized } | { known: KnownAccount | undefined }> {
   const { sql } = context
   const now = new Date().toISOString()
-  const person = await findPersonByEmail(sql, input.adminEmail.toLowerCase())
+  const person = await findPersonByEmail(sql, asciiLowerCase(input.adminEmail))
   if (person && !input.isForExistingAccount) {
     const organizations = await listOrganizationsOf(sql, person.id)
     const organizationNames = organizations.map(({ name }) => name).sort()

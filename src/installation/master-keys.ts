@@ -1,26 +1,18 @@
 // The master keys live in a file of their own, readable by nobody else, beside the database or wherever the operator puts it.
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { explainNoAccess } from '../lib/no-access.ts'
+import { complainOfMode, writePrivateFile } from '../lib/private-file.ts'
 import { StartError } from '../lib/start-error.ts'
 import { type KeyNews, type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
 
-/** Undefined when there is no such file. */
-export function readMasterKeys(file: string): MasterKeys | undefined {
+/** Undefined when there is no such file. `mayBeOpen`: for whoever looks at who may read it. */
+export function readMasterKeys(file: string, { mayBeOpen = false } = {}): MasterKeys | undefined {
   let text: string
+  let stats: Stats
   try {
     text = readFileSync(file, 'utf8')
+    stats = statSync(file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
@@ -33,6 +25,8 @@ export function readMasterKeys(file: string): MasterKeys | undefined {
           : ` (${code}).`
     throw new StartError(`The master key file ${file} cannot be read${reason}`)
   }
+  const open = mayBeOpen ? undefined : complainOfMode(file, stats)
+  if (open) throw new StartError(`The master key file ${open.found}: ${open.remedy}.`)
   try {
     const keys = JSON.parse(text) as MasterKeys
     // Refuses what is not a list of good keys, before anything depends on it.
@@ -76,23 +70,5 @@ export function followMasterKeys(file: string, pepper: string): KeyNews {
     } catch {
       return undefined
     }
-  }
-}
-
-/** The whole file or none of it, also through a crash. `create` refuses to replace a file. */
-export function writePrivateFile(file: string, text: string, mode: 'create' | 'replace'): void {
-  const unfinished = `${file}.${process.pid}.tmp`
-  try {
-    writeFileSync(unfinished, text, { mode: 0o600, flush: true })
-    if (mode === 'create') {
-      linkSync(unfinished, file)
-      unlinkSync(unfinished)
-    } else renameSync(unfinished, file)
-    const folder = openSync(dirname(file), 'r')
-    fsyncSync(folder)
-    closeSync(folder)
-  } catch (error) {
-    rmSync(unfinished, { force: true })
-    throw new StartError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`)
   }
 }

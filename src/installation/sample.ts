@@ -1,5 +1,5 @@
 // The organization that the try-it mode shows: two people, a service, and a stopped pipe of each kind with every field of its
-// shape filled in, so that every field can be seen and changed; and one that runs, when there is something to load. The engine
+// shape filled in, so that every field can be seen and changed; and those that run, for files and for a shop on PostgreSQL. The engine
 // is looked for on this machine; all other hosts end in `.example` and resolve to nothing.
 import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
@@ -27,8 +27,10 @@ export interface Sample {
   developerKeyId: string
   developerKeySecret: string
   pipeIds: Record<SourceKindName, string>
-  /** Of the pipe that runs; only when there is something to load. */
+  /** Of the pipe that loads files; only when there are files. */
   runningPipeId?: string
+  /** Of the pipe that follows the shop; only when there is a shop. */
+  shopPipeId?: string
 }
 
 export interface SampleInput {
@@ -36,14 +38,27 @@ export interface SampleInput {
   engine?: { url: string; username: string; password: string }
   /** Where files of orders appear; a pipe is made that loads them. */
   filesUrl?: string
+  /** A PostgreSQL that changes; a pipe is made that follows it. */
+  shop?: SampleShop
 }
+
+export interface SampleShop {
+  host: string
+  port: number
+  database: string
+  username: string
+  password: string
+}
+
+/** A ClickHouse on this machine with its default settings. */
+const defaultEngine = { url: 'http://127.0.0.1:8123', username: 'default', password: '' }
 
 export const sampleAdminEmail = 'ingrid.solheim@northwind.example'
 
 /** Returns undefined when the store is not empty. */
 export async function createSample(
   { sql, vault }: WriteContext,
-  { engine = { url: 'http://127.0.0.1:8123', username: 'default', password: '' }, filesUrl }: SampleInput,
+  { engine = defaultEngine, filesUrl, shop }: SampleInput,
 ): Promise<Sample | undefined> {
   const first = await initialize(
     { sql, vault },
@@ -105,6 +120,7 @@ export async function createSample(
   }
   const place = { organizationId, serviceId }
   const runningPipeId = filesUrl === undefined ? undefined : await insertRunningPipe(sql, place, filesUrl, now)
+  const shopPipeId = shop && (await insertShopPipe({ sql, vault }, place, shop, now))
   return {
     organizationId,
     adminUserId: first.adminUserId,
@@ -116,6 +132,7 @@ export async function createSample(
     developerKeySecret: developerKey.secret.reveal(),
     pipeIds,
     ...(runningPipeId === undefined ? {} : { runningPipeId }),
+    ...(shopPipeId === undefined ? {} : { shopPipeId }),
   }
 }
 
@@ -131,7 +148,7 @@ async function insertRunningPipe(
     ...place,
     id,
     kind: 'objectStorage',
-    name: 'orders from files',
+    name: 'Orders from files',
     state: 'Provisioning',
     source: { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true, url: filesUrl },
     sealedSecrets: null,
@@ -151,6 +168,57 @@ async function insertRunningPipe(
     fieldMappings: [],
     scaling: defaultScaling,
     settings: { object_storage_polling_interval_ms: 2_000 },
+    createdAt: now,
+    updatedAt: now,
+  })
+  return id
+}
+
+/** Loads the shop's tables and follows them. */
+async function insertShopPipe(
+  { sql, vault }: Pick<WriteContext, 'sql' | 'vault'>,
+  place: { organizationId: string; serviceId: string },
+  { host, port, database, username, password }: SampleShop,
+  now: string,
+): Promise<string> {
+  const id = newId()
+  const { organizationId } = place
+  const mapping = (table: string) => ({
+    sourceSchemaName: 'public',
+    sourceTable: table,
+    targetTable: `shop_${table}`,
+    tableEngine: 'ReplacingMergeTree' as const,
+    useCustomSortingKey: false,
+    sortingKeys: [],
+    excludedColumns: [],
+  })
+  await insertPipe(sql, {
+    ...place,
+    id,
+    kind: 'postgres',
+    name: 'Shop from PostgreSQL',
+    state: 'Provisioning',
+    source: {
+      host,
+      port,
+      database,
+      settings: {
+        allowNullableColumns: false,
+        enableFailoverSlots: false,
+        initialLoadParallelism: 1,
+        pullBatchSize: 100000,
+        replicationMode: 'cdc',
+        snapshotNumRowsPerPartition: 100000,
+        snapshotNumberOfParallelTables: 1,
+        syncIntervalSeconds: 2,
+      },
+      tableMappings: [mapping('orders'), mapping('customers')],
+    },
+    sealedSecrets: sealSecrets(vault, { id, organizationId }, { credentials: { username, password } }),
+    destination: { database: 'default', columns: [] },
+    fieldMappings: [],
+    scaling: defaultScaling,
+    settings: {},
     createdAt: now,
     updatedAt: now,
   })
@@ -187,7 +255,7 @@ type SamplePipe = Pick<StoredPipe, 'name' | 'state' | 'source'> & { secrets: Sou
 
 const samplePipes: Record<SourceKindName, SamplePipe> = {
   kafka: {
-    name: 'orders from kafka',
+    name: 'Orders from Kafka (add a broker to start)',
     state: 'Stopped',
     source: {
       type: 'kafka',
@@ -205,7 +273,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
     secrets: { credentials: { username: 'penstock', password: 'sample-password' } },
   },
   kinesis: {
-    name: 'clicks from kinesis',
+    name: 'Clicks from Kinesis (add a stream to start)',
     state: 'Stopped',
     source: {
       authentication: 'IAM_ROLE',
@@ -220,7 +288,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
     secrets: {},
   },
   objectStorage: {
-    name: 'invoices from s3',
+    name: 'Invoices from S3 (add a bucket to start)',
     state: 'Stopped',
     source: {
       type: 's3',
@@ -239,7 +307,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
     secrets: { connectionString },
   },
   postgres: {
-    name: 'shop from postgres',
+    name: 'Customers from PostgreSQL (add a server to start)',
     state: 'Paused',
     source: {
       host: 'shop-db.northwind.example',

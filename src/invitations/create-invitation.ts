@@ -1,4 +1,5 @@
 import { operation } from '../http/operation.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
@@ -41,7 +42,7 @@ export const createInvitation = operation({
   async run({ sql, vault, settings, now, record }, { params, body }) {
     const { organizationId } = params
     const { role } = body
-    const email = body.email.toLowerCase()
+    const email = asciiLowerCase(body.email)
     if (await isMember(sql, organizationId, email)) {
       throw new Problem('already_member', `${email} is already a member of organization ${organizationId}`)
     }

@@ -22,7 +22,9 @@ const checksumLength = 6
 
 export const KeyPath = Type.Object({
   ...OrganizationPath,
-  keyId: idParameter('The `id` of the key, which is not what it signs in with.'),
+  keyId: idParameter(
+    'The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with.',
+  ),
 })
 
 const KeyState = Type.Enum(['enabled', 'disabled'], { description: 'A disabled key is refused.' })
@@ -45,7 +47,10 @@ const NewIpAccessList = ipAccessListOf({
 export const Key = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'What paths name the key by.' }),
-    keyId: Type.String({ description: 'What the key signs in with as user name: 20 characters.' }),
+    keyId: Type.String({
+      description:
+        'The user name that the key signs in with: 20 characters. Not the `{keyId}` of paths, which is `id`.',
+    }),
     name: Type.String(KeyName),
     roles: Type.Array(MemberRole),
     state: KeyState,

@@ -8,10 +8,13 @@ import { BrokenExchange, type EgressAnswer, type EgressRequest, exchange } from 
 import { secure, TlsError, type TlsFailure, type TlsOptions } from './egress-tls.ts'
 import { isHost } from './host.ts'
 import { type Resolve, resolveBySystem, resolveWithLimit } from './resolve.ts'
+import type { Secret } from './secret.ts'
 
 export interface EgressPolicy {
   /** The operator trusts everything that listens on this machine. */
   allowLoopback: boolean
+  /** The operator accepts that passwords cross the network in the clear. */
+  allowPlaintext?: boolean
   /** Never reached, whatever else is allowed: our own database. */
   deniedPlaces: { host: string; port: number }[]
 }
@@ -19,7 +22,7 @@ export interface EgressPolicy {
 export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' | 'timed out' | 'tls' | 'broken'
 
 /** Why a place may not be reached. */
-export type Denial = 'host' | 'loopback' | 'address' | 'database'
+export type Denial = 'host' | 'loopback' | 'address' | 'database' | 'plaintext'
 
 /** The rest of a sentence that begins with the place. */
 export const denialReasons: Record<Denial, string> = {
@@ -27,6 +30,7 @@ export const denialReasons: Record<Denial, string> = {
   loopback: 'is on the machine of Penstock itself',
   address: 'has an address that Penstock never connects to',
   database: "is Penstock's own database",
+  plaintext: 'is to be used over http, which sends the password in the clear',
 }
 export const howToAllowLoopback = 'its operator can allow that with PENSTOCK_ALLOW_LOOPBACK=true'
 
@@ -89,6 +93,12 @@ export class Egress {
     this.#resolve = resolve ?? resolveWithLimit
     // The operator's names, which are to mean here what they mean to whoever connects to them.
     this.#resolveOwn = resolve ?? resolveBySystem
+  }
+
+  /** Throws an EgressError where a password would cross the network in the clear without the operator's permission. */
+  requireTlsForPassword(protocol: 'http' | 'https', password: Secret): void {
+    if (protocol === 'https' || this.#policy.allowPlaintext || password.reveal() === '') return
+    throw new EgressError('denied', { denial: 'plaintext' })
   }
 
   /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */

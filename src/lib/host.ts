@@ -5,6 +5,11 @@ const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?'
 const name = `${label}(?:\\.${label})*`
 const hostName = new RegExp(`^${name}$`)
 
+// Without a limit, which costs clients more than linear time.
+const anyLabel = '[A-Za-z0-9_]+(?:-+[A-Za-z0-9_]+)*'
+/** A host as it stands before a port, with an IPv6 address in brackets, for the pattern of a shape; `isHost` has the last word. */
+export const bracketedHostPattern = `(?:\\[[0-9A-Fa-f:.]+\\]|${anyLabel}(?:\\.${anyLabel})*)`
+
 export const longestHost = 253
 
 /** For a shape; `isHost` has the last word. */

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { firstIdAt, newTimeOrderedId, timeOfId } from './id.ts'
 
+/** Ahead of all ids that this process has given: tests before may have set the clock forward. */
+const later = (ms: number): number => timeOfId(newTimeOrderedId(Date.now())) + ms
+
 describe('time-ordered ids', () => {
   it('grow, also within a millisecond and when the clock goes back', () => {
-    const start = Date.now() + 1_000_000
+    const start = later(1_000_000)
     const moments = [start, start, start + 1, start - 500_000, start + 1, start + 2]
     const ids = moments.map((ms) => newTimeOrderedId(ms))
     assert.deepEqual(ids.toSorted(), ids)
@@ -16,7 +19,7 @@ describe('time-ordered ids', () => {
   })
 
   it('borrow the next millisecond when one is full', () => {
-    const ms = Date.now() + 2_000_000
+    const ms = later(2_000_000)
     const ids = Array.from({ length: 4097 }, () => newTimeOrderedId(ms))
     assert.deepEqual(ids.toSorted(), ids)
     assert.equal(timeOfId(ids[4095]!), ms)
@@ -24,7 +27,7 @@ describe('time-ordered ids', () => {
   })
 
   it('have the first of a millisecond below them and above those before', () => {
-    const ms = Date.now() + 3_000_000
+    const ms = later(3_000_000)
     const [before, id] = [newTimeOrderedId(ms - 1), newTimeOrderedId(ms)]
     assert.ok(before < firstIdAt(ms) && firstIdAt(ms) < id)
     assert.equal(timeOfId(firstIdAt(ms)), ms)

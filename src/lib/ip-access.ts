@@ -1,5 +1,5 @@
 // Lists of the addresses that something may be used from. An empty list means: from everywhere.
-import { canonicalIpRange, ipRangeProblem, maxIpRangeLength } from './ip-range.ts'
+import { canonicalIpRange, ipRange, ipRangeProblem, maxIpRangeLength } from './ip-range.ts'
 import type { FieldProblem } from './problem.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -15,7 +15,12 @@ export const IpAccess = Type.Object(
 )
 export type IpAccess = Static<typeof IpAccess>
 
-export const IpSource = Type.String({ ...source, minLength: 1, maxLength: maxIpRangeLength })
+export const IpSource = Type.String({
+  ...source,
+  minLength: 1,
+  maxLength: maxIpRangeLength,
+  checkedPattern: ipRange.source,
+})
 
 const NewIpAccess = Type.Object(
   { source: IpSource, description: Type.Optional(Type.String({ ...description, maxLength: 255, default: '' })) },

@@ -5,15 +5,18 @@ import type { FieldProblem } from './problem.ts'
 /** The longest is an IPv6 address that ends in an IPv4 address, with a prefix. */
 export const maxIpRangeLength = 49
 
+/** The characters of one, with a prefix or without. */
+export const ipRange = /^[0-9A-Fa-f:.]+(?:\/(?:0|[1-9]\d{0,2}))?$/
+
 /** `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`. Addresses with a zone (`fe80::1%eth0`) mean something else on each machine. */
 export function isIpRange(text: string): boolean {
+  if (!ipRange.test(text)) return false
   const slash = text.indexOf('/')
   const address = slash < 0 ? text : text.slice(0, slash)
-  const family = address.includes('%') ? 0 : isIP(address)
+  const family = isIP(address)
   if (family === 0) return false
   if (slash < 0) return true
-  const prefix = text.slice(slash + 1)
-  return /^(?:0|[1-9]\d{0,2})$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
+  return Number(text.slice(slash + 1)) <= (family === 4 ? 32 : 128)
 }
 
 /** The same text for all that means the same: `::1` and `0:0::1/128`, `10.1.2.3/8` and `10.0.0.0/8`. */
@@ -46,4 +49,13 @@ export function ipRangeProblem(path: string, text: string): FieldProblem | undef
   if (isIpRange(text)) return undefined
   const detail = `${path} must be an IP address or a range such as 10.0.0.0/8, not ${JSON.stringify(text)}`
   return { path, detail }
+}
+
+/** Whoever has one IPv6 address usually has the 2^64 around it: they count as one. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head.split(':')
+  const omitted = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length
+  return [...groups, ...Array<string>(Math.max(0, omitted)).fill('0')].slice(0, 4).join(':')
 }

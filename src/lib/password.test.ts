@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import { afterEach, describe, it, mock } from 'node:test'
-import { hashPassword, verifyPassword } from './password.ts'
+import { type Asker, hashPassword, verifyPassword } from './password.ts'
 import { Problem } from './problem.ts'
+
+const stranger: Asker = { standing: 'stranger', lane: '192.0.2.1' }
 
 describe('passwords', () => {
   afterEach(() => mock.restoreAll())
@@ -11,11 +13,11 @@ describe('passwords', () => {
     const [one, other] = [await hashPassword('correct horse battery'), await hashPassword('correct horse battery')]
     for (const hash of [one, other]) {
       assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
-      assert.equal(await verifyPassword('correct horse battery', hash), true)
+      assert.equal(await verifyPassword('correct horse battery', hash, stranger), true)
     }
     assert.notEqual(one, other)
     for (const wrong of ['', 'correct horse batter', 'Correct horse battery', 'correct horse battery ']) {
-      assert.equal(await verifyPassword(wrong, one), false, wrong)
+      assert.equal(await verifyPassword(wrong, one, stranger), false, wrong)
     }
   })
 
@@ -31,20 +33,20 @@ describe('passwords', () => {
     })
     const text = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
     const hash = `$argon2id$v=19$m=1024,t=3,p=2$${text(salt)}$${text(tag)}`
-    assert.equal(await verifyPassword('a password', hash), true)
-    assert.equal(await verifyPassword('another one', hash), false)
+    assert.equal(await verifyPassword('a password', hash, stranger), true)
+    assert.equal(await verifyPassword('another one', hash, stranger), false)
   })
 
   it('are the same however their letters are composed', async () => {
     const hash = await hashPassword('caf\u00e9 cr\u00e8me')
-    assert.equal(await verifyPassword('cafe\u0301 cre\u0300me', hash), true)
+    assert.equal(await verifyPassword('cafe\u0301 cre\u0300me', hash, stranger), true)
   })
 
   it('take the same work for nobody', async () => {
     const computed = mock.method(crypto, 'argon2')
     const hash = await hashPassword('correct horse battery')
-    await verifyPassword('correct horse battery', hash)
-    assert.equal(await verifyPassword('correct horse battery', undefined), false)
+    await verifyPassword('correct horse battery', hash, stranger)
+    assert.equal(await verifyPassword('correct horse battery', undefined, stranger), false)
     const parameters = computed.mock.calls.map(({ arguments: [algorithm, { memory, passes, parallelism, nonce }] }) => {
       return { algorithm, memory, passes, parallelism, saltBytes: (nonce as Buffer).length }
     })
@@ -53,7 +55,7 @@ describe('passwords', () => {
     assert.deepEqual(parameters[2], parameters[0])
   })
 
-  it('are computed two at once, and 64 may wait', async () => {
+  it('are compared one at once, beside one of somebody known, and 64 of a lane may wait', async () => {
     const pending: ((tag: Buffer) => void)[] = []
     let most = 0
     mock.method(
@@ -64,25 +66,31 @@ describe('passwords', () => {
         most = Math.max(most, pending.length)
       },
     )
-    const started = Array.from({ length: 66 }, () => verifyPassword('x', undefined))
-    await assert.rejects(verifyPassword('x', undefined), (error) => {
+    const started = Array.from({ length: 65 }, () => verifyPassword('x', undefined, stranger))
+    await assert.rejects(verifyPassword('x', undefined, stranger), (error) => {
       assert.ok(error instanceof Problem)
       assert.equal(error.status, 503)
       assert.equal(error.headers['retry-after'], '1')
       return true
     })
+    const others = [
+      verifyPassword('x', undefined, { standing: 'stranger', lane: '192.0.2.2' }),
+      verifyPassword('x', undefined, { standing: 'known', lane: '192.0.2.1' }),
+    ]
+    await new Promise(setImmediate)
+    assert.equal(pending.length, 2)
     let answered = 0
-    while (answered < 66) {
+    while (answered < 67) {
       for (const answer of pending.splice(0)) {
         answer(Buffer.alloc(32))
         answered++
       }
       await new Promise(setImmediate)
     }
-    assert.deepEqual(new Set(await Promise.all(started)), new Set([false]))
+    assert.deepEqual(new Set(await Promise.all([...started, ...others])), new Set([false]))
     assert.equal(most, 2)
     // And the places are free again.
     mock.restoreAll()
-    assert.equal(await verifyPassword('x', undefined), false)
+    assert.equal(await verifyPassword('x', undefined, stranger), false)
   })
 })

@@ -124,6 +124,12 @@ export const problems = {
     help: 'A change with a session needs the header `x-csrf-token` with the token that `GET /console/api/session` gave for this very session. Load the page again.',
     example: 'the header x-csrf-token is not the token of this session; load the page again',
   },
+  fresh_sign_in_needed: {
+    status: 403,
+    title: 'Sign in again first',
+    help: 'An account without a password gets its first one only within 15 minutes after a sign-in. Sign out, sign in again with the OpenID provider or with a sign-in link, and set the password then.',
+    example: 'the first password is set within 15 minutes after signing in; sign out, sign in again, and set it then',
+  },
   sign_in_needed: {
     status: 403,
     title: 'Only the invited person can accept',
@@ -254,7 +260,7 @@ export const problems = {
   too_many_failed_authentications: {
     status: 429,
     title: 'Too many failed authentications',
-    help: 'Too many requests with wrong credentials came from this address, for this key id or for this email address. Wait a second; check the credentials.',
+    help: 'Too many requests with wrong credentials came from this address or for this key id; or too many wrong passwords for this email address from this address. Wait a second; check the credentials. The right key is never refused by this.',
     example: 'too many failed authentications; try again in a second',
   },
   internal: {

@@ -3,6 +3,7 @@
 // system's order: the hosts file, then DNS with the search domains.
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
+import { asciiLowerCase } from './ascii-case.ts'
 
 /** Gives the addresses of a name, and no more than an empty list or an error when there are none. Ends with the signal. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<string[]>
@@ -49,7 +50,7 @@ export const resolveWithLimit = makeResolve({ hostsFile: '/etc/hosts', configura
 
 function addressesInHosts(text: string, name: string): string[] {
   return wordsOfLines(text).flatMap(([address = '', ...names]) =>
-    names.some((known) => known.toLowerCase() === name.toLowerCase()) ? [address] : [],
+    names.some((known) => asciiLowerCase(known) === asciiLowerCase(name)) ? [address] : [],
   )
 }
 

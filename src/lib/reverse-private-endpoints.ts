@@ -1,6 +1,7 @@
 // Reverse private endpoints: what the operator has set up so that sources in other networks can be reached. An endpoint belongs to
 // one organization, and says for hosts of its sources where they are to be dialled. It has no secrets.
 import { isIP, isIPv6 } from 'node:net'
+import { asciiLowerCase } from './ascii-case.ts'
 import { isForbidden, meaningsOf } from './egress-addresses.ts'
 import { isHost } from './host.ts'
 import { isObject } from './merge-patch.ts'
@@ -27,7 +28,7 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 /** The name of a place in routes: the same for all spellings of a host. */
 export function routeKey(host: string, port?: number): string {
-  const name = isIPv6(host) ? meaningsOf(host)[0]! : host.toLowerCase()
+  const name = isIPv6(host) ? meaningsOf(host)[0]! : asciiLowerCase(host)
   return port === undefined ? name : `${name} ${port}`
 }
 
@@ -103,7 +104,7 @@ function parseJson(text: string): unknown {
 /** JSON.parse takes the last one, and says nothing. Only of text that is JSON. */
 function findRepeatedMember(text: string): string | undefined {
   const open: Set<string>[] = []
-  for (const [token, string, colon] of text.matchAll(/[{}]|("(?:[^"\\]|\\.)*")(\s*:)?/g)) {
+  for (const [token, string, colon] of text.matchAll(/[{}]|("(?:[^"\\]|\\.)*"?)(\s*:)?/g)) {
     if (token === '{') open.push(new Set())
     else if (token === '}') open.pop()
     else if (string !== undefined && colon !== undefined) {

@@ -15,6 +15,8 @@ const annotations = new Set([
   'secret',
   'unquoted',
   'patternHint',
+  // Documented as the pattern; applied by code of its own, whose error says more.
+  'checkedPattern',
 ])
 
 /** Throws when the shape, or a shape inside it, has a rule that this file does not implement. */

@@ -126,7 +126,8 @@ function withoutPasswords(text: string): string {
   const userFrom = scheme.exec(text)?.[0].length ?? 0
   const hasPassword = at >= userFrom && (userFrom > 0 || text.lastIndexOf(':', at) !== -1)
   const shown = hasPassword ? `${text.slice(0, userFrom)}***${text.slice(at)}` : text
-  const found = secretPart.exec(shown)
+  // What is behind is not shown.
+  const found = secretPart.exec(shown.slice(0, longestQuote))
   return found ? `${shown.slice(0, found.index + found[0].length)}***` : shown
 }
 

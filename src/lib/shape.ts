@@ -51,7 +51,7 @@ const dateTime = new RegExp(`^${day}T${hourAndMinute}:[0-5]\\d(?:\\.\\d{1,9})?(?
 
 export const formats: Record<string, { hint: string; accepts(text: string): boolean }> = {
   uuid: { hint: 'a uuid', accepts: (text) => uuid.test(text) },
-  email: { hint: 'an email address', accepts: (text) => email.test(text) },
+  email: { hint: 'an email address', accepts: (text) => text.length <= 254 && email.test(text) },
   'date-time': {
     hint: 'a date and time such as 2026-01-31T12:00:00Z',
     accepts: (text) => dateTime.test(text) && isCalendarDay(text.slice(0, 10)),

@@ -14,9 +14,16 @@ onBothDatabases('listMembers', (app) => {
       await insertMember(app().sql, { organizationId, userId: id, role: 'developer', now: joinedAt })
       return id
     }
+    const addNamed = async (name: string, email: string) => {
+      const id = newId()
+      const now = '2026-01-01T00:00:00.000Z'
+      await insertUser(app().sql, { id, name, email: `${id}.${email}`, now })
+      await insertMember(app().sql, { organizationId, userId: id, role: 'developer', now })
+      return id
+    }
     const list = (query = '', key = admin) =>
       app().request('GET', `/v1/organizations/${organizationId}/members${query}`, { key })
-    return { organizationId, admin, adminUserId, add, list }
+    return { organizationId, admin, adminUserId, add, addNamed, list }
   }
 
   const idsOf = (result: { userId: string }[]) => result.map(({ userId }) => userId)
@@ -74,6 +81,31 @@ onBothDatabases('listMembers', (app) => {
       assert.deepEqual(idsOf((await list(query)).body.result), [old[1]])
     })
 
+    it('searches names and email addresses, page by page, and takes every character as itself', async () => {
+      const { addNamed, list } = await setUp()
+      const zoe = await addNamed('Zoë Ångström', 'zoe@northwind.example')
+      const percent = await addNamed('100% Real_Name!', 'percent@northwind.example')
+      const other = await addNamed('Someone Else', 'ZOE-TWO@northwind.example')
+      const find = async (text: string) => idsOf((await list(`?search=${encodeURIComponent(text)}`)).body.result)
+      assert.deepEqual(await find('zOë å'), [], 'only A to Z match in either case')
+      assert.deepEqual(await find('zoë Å'), [zoe])
+      assert.deepEqual((await find('zoe')).toSorted(), [zoe, other].toSorted())
+      assert.deepEqual(await find('SOMEONE'), [other])
+      for (const text of ['0%', 'l_n', 'NAME!', '100% real_name!']) assert.deepEqual(await find(text), [percent], text)
+      for (const text of ['%%', '_', '!', "'", '\\']) {
+        assert.deepEqual(await find(text), text === '_' || text === '!' ? [percent] : [], text)
+      }
+      const pages: string[] = []
+      let query = '?search=northwind&limit=2'
+      while (query !== '') {
+        const { status, body, headers } = await list(query)
+        assert.equal(status, 200)
+        pages.push(...idsOf(body.result))
+        query = /<[^?]+(\?[^>]+)>; rel="next"/.exec(String(headers.link))?.[1] ?? ''
+      }
+      assert.deepEqual(pages, await find('northwind'))
+    })
+
     it('has the members of this organization only', async () => {
       const ours = await setUp()
       const theirs = await setUp()
@@ -98,11 +130,26 @@ onBothDatabases('listMembers', (app) => {
   describe('400', () => {
     it('refuses a limit out of bounds, a made-up cursor and other parameters', async () => {
       const { list } = await setUp()
-      for (const query of ['?limit=0', '?limit=1001', '?limit=ten', '?cursor=abc', '?role=admin']) {
+      for (const query of [
+        '?limit=0',
+        '?limit=1001',
+        '?limit=ten',
+        '?cursor=abc',
+        '?role=admin',
+        '?search=',
+        `?search=${'x'.repeat(201)}`,
+      ]) {
         const { status, body } = await list(query)
         assert.equal(status, 400, query)
         assert.match(body.error, /^BAD_REQUEST: /)
       }
     })
+  })
+
+  it('400: a character that no database stores', async () => {
+    const { organizationId } = app().sample
+    const { status, body } = await app().request('GET', `/v1/organizations/${organizationId}/members?search=%00`)
+    assert.equal(status, 400)
+    assert.equal(body.error, 'BAD_REQUEST: the query contains the character U+0000, which is not allowed')
   })
 })

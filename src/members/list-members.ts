@@ -1,9 +1,9 @@
 import { operation } from '../http/operation.ts'
-import { PageQuery, pageOf, readPage } from '../lib/page.ts'
+import { pageOf, pageQuery, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Member, memberExample } from './member.ts'
-import { listMemberRows } from './store.ts'
+import { listMemberRows, searchMemberRows } from './store.ts'
 
 export const listMembers = operation({
   id: 'listMembers',
@@ -14,13 +14,30 @@ export const listMembers = operation({
   description: 'The people of the organization with their roles, those who joined last first.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
-  query: PageQuery,
+  query: Type.Object(
+    {
+      ...pageQuery,
+      search: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description:
+            'Only members with this text in their name or email address. The letters A to Z match in either case.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
   result: Type.Array(Member),
   problems: [],
   example: { summary: 'One member', result: [memberExample] },
   async run({ sql }, { params, query }) {
     const page = readPage(query)
-    const members = await listMemberRows(sql, params.organizationId, page)
+    const { organizationId } = params
+    const members =
+      query.search === undefined
+        ? await listMemberRows(sql, organizationId, page)
+        : await searchMemberRows(sql, organizationId, query.search, page)
     const { rows, ...next } = pageOf(page, members, ({ joinedAt, userId }) => [joinedAt, userId])
     return { result: rows, ...next }
   },

@@ -1,5 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Role } from '../http/operation.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import type { Page } from '../lib/page.ts'
 import type { Member } from './member.ts'
 
@@ -34,6 +35,15 @@ const findStatement = statement<{ organizationId: string; userId: string }, Memb
 const listStatement = statement<{ organizationId: string; at: string; id: string; rows: number }, MemberRow>(
   `SELECT ${memberColumns} WHERE members.organization_id = :organizationId
      AND (members.joined_at, members.user_id) < (:at, :id)
+   ORDER BY members.joined_at DESC, members.user_id DESC LIMIT :rows`,
+)
+const searchStatement = statement<
+  { organizationId: string; pattern: string; at: string; id: string; rows: number },
+  MemberRow
+>(
+  `SELECT ${memberColumns} WHERE members.organization_id = :organizationId
+     AND (members.joined_at, members.user_id) < (:at, :id)
+     AND (ascii_lower(users.name) LIKE :pattern ESCAPE '!' OR ascii_lower(users.email) LIKE :pattern ESCAPE '!')
    ORDER BY members.joined_at DESC, members.user_id DESC LIMIT :rows`,
 )
 const findByEmailStatement = statement<{ organizationId: string; email: string }, { user_id: string }>(
@@ -80,6 +90,18 @@ export async function listMemberRows(
   return (await sql.all(listStatement, { organizationId, at, id, rows })).map(memberOf)
 }
 
+/** Those with the text in their name or email, the newest first. A–Z match in either case. */
+export async function searchMemberRows(
+  sql: Sql,
+  organizationId: string,
+  search: string,
+  { rows, after: [at, id] }: Page,
+): Promise<Member[]> {
+  const lower = search.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+  const pattern = `%${lower.replaceAll(/[!%_]/g, '!$&')}%`
+  return (await sql.all(searchStatement, { organizationId, pattern, at, id, rows })).map(memberOf)
+}
+
 /** The email in lower case, as emails are stored. */
 export async function isMember(sql: Sql, organizationId: string, email: string): Promise<boolean> {
   return (await sql.first(findByEmailStatement, { organizationId, email })) !== undefined
@@ -118,7 +140,7 @@ export async function insertUser(
   sql: Sql,
   user: { id: string; name: string; email: string; now: string },
 ): Promise<void> {
-  await sql.run(insertUserStatement, { ...user, email: user.email.toLowerCase() })
+  await sql.run(insertUserStatement, { ...user, email: asciiLowerCase(user.email) })
 }
 
 export async function insertMember(

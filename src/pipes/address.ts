@@ -1,6 +1,6 @@
 // Where a source is found: hosts, ports, lists of brokers and URLs, as people write them.
 import { isIP } from 'node:net'
-import { hostPattern, isHost, longestHost } from '../lib/host.ts'
+import { bracketedHostPattern, hostPattern, isHost, longestHost } from '../lib/host.ts'
 import { Type } from '../lib/schema.ts'
 import { quote } from '../lib/shape-rules.ts'
 
@@ -21,6 +21,11 @@ function isBroker(text: string): boolean {
   return address === undefined ? isHost(name!) : isIP(address) === 6 && isHost(address)
 }
 
+const broker = `${bracketedHostPattern}:\\d{1,5}`
+
+/** For the shape of a list of brokers; `brokersProblem` has the last word. */
+export const brokersPattern = `^${broker}(?:,${broker})*$`
+
 /** What is wrong with a list of brokers; undefined when nothing is. */
 export function brokersProblem(brokers: string): string | undefined {
   const wrong = brokers.split(',').find((broker) => !isBroker(broker))
@@ -30,18 +35,28 @@ export function brokersProblem(brokers: string): string | undefined {
   return `must be "host:port", separated by commas and nothing else, but has ${told}`
 }
 
+const authority = '(?:\\[[0-9A-Fa-f:.]+\\]|[^\\s/?#@:\\[\\]<>^|\\\\]+)(?::\\d{0,5})?'
+const withAuthority = `\\/\\/${authority}`
+const http = '[Hh][Tt][Tt][Pp][Ss]?'
+
+/** For the shapes of URLs; `urlProblem` has the last word, which also looks for secrets in them. */
+export const httpUrlPattern = `^${http}:${withAuthority}(?:[/?#]\\S*)?$`
+export const objectUrlPattern = `^(?:${http}|[Ss]3|[Gg][Ss]):${withAuthority}(?:[/?#]\\S*)?$`
+/** A queue is the last part of the path. Without a limit, which costs clients more than linear time. */
+export const queueUrlPattern = `^${http}:${withAuthority}(?:\\/[^/?#\\s]*)*?\\/[\\w.-]+\\/*(?:[?#]\\S*)?$`
+
 /** What is wrong with a URL that everyone may see; undefined when nothing is. Never quotes it: it may hold a secret. */
 export function urlProblem(text: string, schemes: string[]): string | undefined {
   const must = `must be a URL that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')} and a host`
-  const [, scheme, authority] = /^([a-z0-9]+):\/\/([^/?#\s]+)(?:[/?#]\S*)?$/i.exec(text) ?? []
+  // A backslash ends the host for some readers and not for others.
+  const [, scheme, authority] = /^([a-z0-9]+):\/\/([^/?#\s\\]+)(?:[/?#]\S*)?$/i.exec(text) ?? []
   if (scheme === undefined || !schemes.includes(scheme.toLowerCase()) || !URL.canParse(text)) return must
   if (authority!.includes('@')) return 'must not hold a user name or a password: it is shown to everyone'
   const holdsSecret = parameterNames(text).some((name) => secretParameter.test(name))
   return holdsSecret ? 'must not hold a signature, a token or a password: it is shown to everyone' : undefined
 }
 
-const secretParameter =
-  /^(?:sig|pwd|.*token|.*(?:signature|credential|access[-_]?key|api[-_]?key|password|passwd|secret).*)$/i
+const secretParameter = /^(?:sig|pwd)$|token$|signature|credential|access[-_]?key|api[-_]?key|password|passwd|secret/i
 
 /**
  * The names of all parameters of a URL, as whoever gets it may read them: of the query and of the fragment, also after a

@@ -81,6 +81,8 @@ const refused: [path: string, value: unknown, pointers?: string[]][] = [
   ['destination.columns', null],
   ['destination.columns.0.name', ''],
   ['destination.columns.0.type', ' '],
+  ['destination.columns.0.type', 'Int65'],
+  ['destination.columns.0.type', 'Nullable(String); DROP TABLE x'],
   ['destination.columns.0.codec', 'ZSTD'],
   ['destination.columns', [columns[0], columns[0]], ['#/destination/columns/1/name']],
   ['destination.columns', Array.from({ length: 2001 }, (_, at) => ({ name: `c${at}`, type: 'String' }))],

@@ -1,6 +1,8 @@
 // Where a pipe writes: the table, its columns, and which field of the source fills which column. A postgres pipe writes to
 // the tables of its mappings instead, and has a database only.
 
+import { GrammarError } from '../engine/grammar-tokens.ts'
+import { canonicalType } from '../engine/type-grammar.ts'
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
@@ -113,6 +115,7 @@ export function destinationProblems(
     problems.push(fieldProblem('destination.columns', `are ${notForPostgres}`))
   }
   const columns = new Set<string>()
+  problems.push(...columnTypeProblems('destination.columns', destination.columns))
   for (const [index, { name }] of destination.columns.entries()) {
     if (columns.has(name)) {
       const path = fieldPath(fieldPath('destination.columns', index), 'name')
@@ -132,6 +135,20 @@ export function destinationProblems(
     filled.add(destinationField)
   }
   return problems
+}
+
+/** Types that no version of ClickHouse has. */
+export function columnTypeProblems(path: string, columns: Destination['columns']): FieldProblem[] {
+  return columns.flatMap(({ name, type }, index) => {
+    try {
+      canonicalType(type)
+      return []
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error
+      const detail = `of the column ${JSON.stringify(name)} ${error.message}; use a type of ClickHouse`
+      return [fieldProblem(fieldPath(fieldPath(path, index), 'type'), detail)]
+    }
+  })
 }
 
 function unknownColumn(path: string, name: string): FieldProblem {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { before, describe, it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
+import { startPaperEngine } from '../../test/paper-engine.ts'
 import { type Json, leastPipes, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
 import { exampleHost } from '../../test/prepared-databases.ts'
 
@@ -47,6 +48,31 @@ onBothDatabases('discoverSchema', (app) => {
         },
       ])
       assert.equal(new Date(placedAt).toISOString(), '2026-11-02T16:40:09.120Z')
+    })
+
+    it('offers types that the engine of the service has', async () => {
+      const own = await serviceOfPipes(app())
+      const engine = await startPaperEngine()
+      try {
+        const { url, username, password } = engine
+        const path = `/v1/organizations/${own.organizationId}/services/${own.serviceId}`
+        const patched = await app().request('PATCH', path, {
+          key: own.admin,
+          body: { endpoint: { url, username, password } },
+        })
+        assert.equal(patched.status, 200, patched.text)
+        const { body, text } = await own.send('POST', '/schemaDiscovery', { source: { postgres: shop } })
+        assert.deepEqual(
+          body.result?.tables[0].fields.map(({ name, type }: Json) => [name, type]),
+          [
+            ['id', 'Int64'],
+            ['placed_at', 'String'],
+          ],
+          text,
+        )
+      } finally {
+        await engine.close()
+      }
     })
 
     it('lists the tables before any is mapped', async () => {

@@ -1,7 +1,9 @@
 import { operation } from '../http/operation.ts'
+import { hostInUrl } from '../lib/host.ts'
 import { newId } from '../lib/id.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { engineRead } from '../services/engine-access.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import type { ProbeReport, ProbeRequest } from '../sources/probe.ts'
 import { loadPipe } from './change-pipe.ts'
@@ -10,8 +12,8 @@ import { kafka } from './kafka-source.ts'
 import { kinesis } from './kinesis-source.ts'
 import { mergePipe } from './merge-pipe.ts'
 import { objectStorage } from './object-storage-source.ts'
-import { isSamePlace, PipePatch, probeOf, type StoredPipe } from './pipe.ts'
-import { fieldProblem } from './pipe-source.ts'
+import { PipePatch, probeOf } from './pipe.ts'
+import { fieldProblem, type SourceSecrets } from './pipe-source.ts'
 import { postgres } from './postgres-source.ts'
 import { showRows } from './sample-rows.ts'
 import { openSecrets } from './store.ts'
@@ -59,7 +61,10 @@ type Request = Static<typeof Request>
 const Field = Type.Object(
   {
     name: Type.String(),
-    type: Type.String({ description: 'A type of the engine that holds the values, such as `Nullable(Int64)`.' }),
+    type: Type.String({
+      description:
+        'A type that holds the values, such as `Nullable(Int64)`, and that the engine of the service has, if it answers.',
+    }),
     isOptional: Type.Boolean({ description: 'Some records are without it, or have null.' }),
   },
   { $id: 'SourceField', additionalProperties: false },
@@ -169,20 +174,29 @@ export const discoverSchema = operation({
   },
   prepare: {
     isNeeded: () => true,
-    async run({ sql, vault, probe }, { params, body }) {
+    async run({ sql, vault, probe, loadEngineReads }, { params, body }) {
       const { organizationId, serviceId } = params
-      await loadService(sql, organizationId, serviceId)
+      const service = await loadService(sql, organizationId, serviceId)
       const problems = requestProblems(body)
       if (problems.length > 0) throw invalidBody(problems)
-      if (body.pipeId === undefined) return toDiscovery(await probe(probeOfSource(organizationId, body)))
+      /** The engine of the service is asked for its types while the source is looked at. One that does not answer hinders nobody. */
+      const chooseTypes = async (): Promise<TypeChoice> => {
+        if (service.state === 'failed' || service.state === 'stopped') return asItIs
+        const engine = engineRead(vault, service)
+        const reads = await loadEngineReads()
+        return await reads.typeChoice(engine)
+      }
+      const discover = async (request: ProbeRequest): Promise<SchemaDiscovery> => {
+        const choosing = chooseTypes().catch(() => asItIs)
+        return toDiscovery(await probe(request), await choosing)
+      }
+      if (body.pipeId === undefined) return await discover(probeOfSource(organizationId, body))
 
       const pipe = await loadPipe(sql, { organizationId, serviceId, pipeId: body.pipeId.toLowerCase() })
       const stored = () => openSecrets(vault, pipe)
-      const { pipe: merged, secrets = stored() } = body.patch
-        ? mergePipe(pipe, body.patch, stored)
-        : { pipe, secrets: undefined }
-      requireOwnPassword(pipe, merged, body)
-      return toDiscovery(await probe(probeOf(merged, secrets, { mustFit: false })))
+      const { pipe: merged, secrets = stored() } = body.patch ? mergePipe(pipe, body.patch, stored) : { pipe }
+      requireOwnPassword(secrets)
+      return await discover(probeOf(merged, secrets, { mustFit: false }))
     },
   },
   async run(_context, { prepared }) {
@@ -202,17 +216,11 @@ function requestProblems({ source, pipeId, patch }: Request): FieldProblem[] {
  * A stored password goes to the place that it was stored for, and nowhere else: this request leaves no trace, and whoever may
  * name the place could read the password there.
  */
-function requireOwnPassword(stored: StoredPipe, merged: StoredPipe, { patch }: Request): void {
-  if (isSamePlace(stored, merged) || bringsPassword(patch)) return
+function requireOwnPassword({ passwordFor }: SourceSecrets): void {
+  if (passwordFor === undefined) return
   const path = 'patch.source.postgres.credentials'
-  throw invalidBody([
-    fieldProblem(path, 'must have password, because host or port changes: a stored one is not sent there'),
-  ])
-}
-
-function bringsPassword(patch: PipePatch | undefined): boolean {
-  const credentials: { password?: string } = patch?.source?.postgres?.credentials ?? {}
-  return credentials.password !== undefined
+  const address = `${hostInUrl(passwordFor.host)}:${passwordFor.port}`
+  throw invalidBody([fieldProblem(path, `must have password, because the stored one was sent for ${address}`)])
 }
 
 function probeOfSource(organizationId: string, { source: { postgres, ...others } = {} }: Request): ProbeRequest {
@@ -223,8 +231,15 @@ function probeOfSource(organizationId: string, { source: { postgres, ...others }
   return { kind, organizationId, source }
 }
 
-function toDiscovery({ steps, samples, tables = [], misfits }: ProbeReport): SchemaDiscovery {
-  const shown = samples.map(({ fields, rows, table }) => ({ fields, rows: showRows(rows), table }))
+type TypeChoice = (type: string) => string
+const asItIs: TypeChoice = (type) => type
+
+function toDiscovery({ steps, samples, tables = [], misfits }: ProbeReport, chooseType: TypeChoice): SchemaDiscovery {
+  const shown = samples.map(({ fields, rows, table }) => ({
+    fields: fields.map((field) => ({ ...field, type: chooseType(field.type) })),
+    rows: showRows(rows),
+    table,
+  }))
   const [first] = shown
   return {
     steps,

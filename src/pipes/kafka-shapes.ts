@@ -1,5 +1,6 @@
 // The fields of a Kafka source: as they are read, as a pipe is created with them, and as they may be changed.
 import { nullable, type Static, Type } from '../lib/schema.ts'
+import { brokersPattern, httpUrlPattern } from './address.ts'
 import { Credentials, connectionStringForm, IamRole, login, secretGroup, secretText, userKey } from './pipe-source.ts'
 
 const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
@@ -61,6 +62,7 @@ const registry = {
   url: Type.String({
     minLength: 1,
     maxLength: 2048,
+    checkedPattern: httpUrlPattern,
     description: '`http` or `https`, without user name and password.',
   }),
   authentication: Type.Optional(
@@ -74,7 +76,12 @@ const registry = {
 const fixed = {
   type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka']),
   authentication: Authentication,
-  brokers: Type.String({ minLength: 1, maxLength: 8192, description: '`host:port`, separated by commas.' }),
+  brokers: Type.String({
+    minLength: 1,
+    maxLength: 8192,
+    checkedPattern: brokersPattern,
+    description: '`host:port`, separated by commas.',
+  }),
   topics: Type.String({ minLength: 1, maxLength: 8192, description: 'Separated by commas.' }),
   format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent', 'Protobuf'], {
     description: '`AvroConfluent` needs `schemaRegistry`.',

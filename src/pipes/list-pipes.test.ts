@@ -63,10 +63,27 @@ onBothDatabases('listPipes', (app) => {
     })
   })
 
+  it('200: those in a state', async () => {
+    const service = await serviceOfPipes(app())
+    const [first, second] = [await service.create(leastPipes.kafka), await service.create(leastPipes.kafka)]
+    await service.create(leastPipes.kafka)
+    for (const { id } of [first, second]) {
+      await app().query(`UPDATE pipes SET state = 'Failed' WHERE id = '${id}'`)
+    }
+    const { body, headers } = await service.send('GET', '?state=Failed&limit=1')
+    assert.equal(body.result.length, 1)
+    const next = /<[^?]+(\?[^>]+)>; rel="next"/.exec(String(headers.link))![1]!
+    const rest = await service.send('GET', next)
+    assert.equal(rest.headers.link, undefined)
+    const ids = [...body.result, ...rest.body.result].map(byId)
+    assert.deepEqual(ids.toSorted(), [first.id, second.id].toSorted())
+    assert.deepEqual((await service.send('GET', '?state=Degraded')).body.result, [])
+  })
+
   describe('400', () => {
     it('refuses a limit out of bounds, a made-up cursor and other parameters', async () => {
       const service = await serviceOfPipes(app())
-      for (const query of ['limit=0', 'limit=1001', 'limit=x', 'cursor=x', 'cursor=', 'state=Running']) {
+      for (const query of ['limit=0', 'limit=1001', 'limit=x', 'cursor=x', 'cursor=', 'state=running', 'kind=kafka']) {
         const { status, body } = await service.send('GET', `?${query}`)
         assert.equal(status, 400, query)
         assert.equal(body.code, 'invalid_query')

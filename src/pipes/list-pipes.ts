@@ -1,9 +1,10 @@
 import { operation } from '../http/operation.ts'
-import { PageQuery, pageOf, readPage, shortened } from '../lib/page.ts'
+import { pageOf, pageQuery, readPage, shortened } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { Pipe, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
+import { PipeState } from './pipe-state.ts'
 import { listPipeRows, listPipeSizes } from './store.ts'
 
 export const listPipes = operation({
@@ -18,15 +19,18 @@ export const listPipes = operation({
   access: 'developer',
   stability: 'beta',
   params: Type.Object(ServicePath),
-  query: PageQuery,
+  query: Type.Object(
+    { ...pageQuery, state: Type.Optional(Type.Enum(PipeState.enum, { description: 'Only pipes in this state.' })) },
+    { additionalProperties: false },
+  ),
   result: Type.Array(Pipe),
   problems: [],
   example: { summary: 'One pipe', result: [pipeExample] },
   async run({ sql }, { params, query }) {
     await loadService(sql, params.organizationId, params.serviceId)
     const wanted = readPage(query)
-    const page = shortened(wanted, await listPipeSizes(sql, params, wanted))
-    const pipes = await listPipeRows(sql, params, page)
+    const page = shortened(wanted, await listPipeSizes(sql, params, query.state, wanted))
+    const pipes = await listPipeRows(sql, params, query.state, page)
     const { rows, ...next } = pageOf(page, pipes, ({ createdAt, id }) => [createdAt, id])
     return { result: rows.map(showPipe), ...next }
   },

@@ -10,8 +10,10 @@ export interface MergedPipe {
   pipe: StoredPipe
   /** Undefined when the source is left alone, and with it its secrets. */
   secrets: SourceSecrets | undefined
-  /** The names of the secrets that are not what they were. */
+  /** The names of the secrets that are not what they were, or that were sent again for where the source is now. */
   changedSecrets: string[]
+  /** What is stored of the secrets is not what it was. */
+  mustSeal: boolean
 }
 
 /** The pipe after the update, checked as a whole with its stored secrets (docs/contract.md, section 5). */
@@ -33,6 +35,7 @@ export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => Sour
   }
   let secrets: SourceSecrets | undefined
   let changedSecrets: string[] = []
+  let mustSeal = false
   const sourcePatch = sources[pipe.kind]
   // A source that is left alone keeps the rules that it kept before: its secrets need not be opened.
   if (sourcePatch) {
@@ -43,16 +46,26 @@ export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => Sour
     merged.source = after.shown
     secrets = after.secrets
     changedSecrets = secretDifferences(before.secrets, after.secrets)
+    mustSeal = !isDeepStrictEqual(before.secrets, after.secrets)
+    const isConfirmed = before.secrets.passwordFor !== undefined && bringsPassword(patch)
+    if (isConfirmed && !changedSecrets.includes('credentials')) changedSecrets.push('credentials')
   }
   // A destination that is left alone keeps the rules that it kept when it was made, or by an older Penstock.
   if (patch.destination?.columns || patch.fieldMappings) {
     problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
   }
   if (problems.length > 0) throw invalidBody(problems)
-  return { pipe: merged, secrets, changedSecrets }
+  return { pipe: merged, secrets, changedSecrets, mustSeal }
+}
+
+/** Whether the request has a password for where the source will be. */
+function bringsPassword(patch: PipePatch | undefined): boolean {
+  const credentials: { password?: string } = patch?.source?.postgres?.credentials ?? {}
+  return credentials.password !== undefined
 }
 
 function secretDifferences(before: SourceSecrets, after: SourceSecrets): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof SourceSecrets>
+  names.delete('passwordFor')
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]))
 }

@@ -1,7 +1,8 @@
 import { mergePatch } from '../lib/merge-patch.ts'
 import type { FieldProblem } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
-import { urlProblem } from './address.ts'
+import { lastSegment } from '../lib/url-path.ts'
+import { objectUrlPattern, queueUrlPattern, urlProblem } from './address.ts'
 import {
   AccessKey,
   authenticationAfter,
@@ -53,6 +54,7 @@ const fixed = {
     Type.String({
       minLength: 1,
       maxLength: 2048,
+      checkedPattern: queueUrlPattern,
       description:
         'URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. ' +
         'The queue must be for this pipe alone.',
@@ -62,6 +64,7 @@ const fixed = {
     Type.String({
       minLength: 1,
       maxLength: 2048,
+      checkedPattern: objectUrlPattern,
       description: 'URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none.',
     }),
   ),
@@ -261,7 +264,7 @@ function openQueueProblems({ type, queueUrl, authentication }: Shown): FieldProb
 
 /** A queue is the last part of the path. */
 function queueProblem(queueUrl: string, type: Shown['type']): string | undefined {
-  if (/\/[\w.-]{1,128}\/*$/.test(new URL(queueUrl).pathname)) return undefined
+  if (/^[\w.-]{1,128}$/.test(lastSegment(new URL(queueUrl).pathname))) return undefined
   const example =
     type === 'azureblobstorage'
       ? 'https://account.queue.core.windows.net/queue'

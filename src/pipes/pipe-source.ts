@@ -14,6 +14,11 @@ export interface PipeSource<Shown extends object = Record<string, unknown>> {
 
 /** Sealed at rest; by the name of the field they came in. */
 export interface SourceSecrets {
+  /**
+   * Of postgres: what the password in `credentials` was sent for, when the source now has another host or port. There it is used
+   * only by methods that do not reveal it. Absent: the password is for the host and port of the source.
+   */
+  passwordFor?: { host: string; port: number }
   credentials?: Record<string, string>
   accessKey?: Record<string, string>
   connectionString?: string

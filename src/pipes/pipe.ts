@@ -154,10 +154,10 @@ export function pipeNotFound(serviceId: string, pipeId: string): Problem {
   return notFound(`pipe ${pipeId} was not found in service ${serviceId}`)
 }
 
-/** Whether both connect to the same place with their stored secrets; only the place of a postgres source can be changed. */
-export function isSamePlace(one: StoredPipe, other: StoredPipe): boolean {
-  const [from, to] = [one.source, other.source] as [Partial<PostgresSource>, Partial<PostgresSource>]
-  return from.host === to.host && from.port === to.port
+/** The tables that the pipe fills, by name; all are in its database. */
+export function destinationTables({ kind, source, destination: { table } }: StoredPipe): string[] {
+  if (kind !== 'postgres') return table === undefined ? [] : [table]
+  return (source as PostgresSource).tableMappings.map(({ targetTable }) => targetTable)
 }
 
 /** How to connect to the source of the pipe, and what its records are to fill. */

@@ -1,9 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { isHost } from '../lib/host.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import { quote } from '../lib/shape-rules.ts'
 import { Host, Port } from './address.ts'
-import { Credentials, fieldProblem, mergeSecrets, missingSecretProblems, type SourceKind } from './pipe-source.ts'
+import {
+  Credentials,
+  fieldProblem,
+  mergeSecrets,
+  missingSecretProblems,
+  type SourceKind,
+  type SourceSecrets,
+} from './pipe-source.ts'
 import { defaultsOf, optionalFields } from './settings.ts'
 import {
   changeMappings,
@@ -120,14 +129,14 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
 
   merge({ shown, secrets }, patch, problems) {
     const { credentials, settings, tableMappingsToAdd = [], tableMappingsToRemove = [], ...fields } = patch
-    return {
-      shown: {
-        ...mergePatch(shown, fields),
-        settings: { ...defaultPostgresSettings, ...mergePatch(shown.settings, settings ?? {}) },
-        tableMappings: changeMappings(shown.tableMappings, tableMappingsToRemove, tableMappingsToAdd, problems),
-      },
-      secrets: mergeSecrets(secrets, { credentials }),
+    const merged: Shown = {
+      ...mergePatch(shown, fields),
+      settings: { ...defaultPostgresSettings, ...mergePatch(shown.settings, settings ?? {}) },
+      tableMappings: changeMappings(shown.tableMappings, tableMappingsToRemove, tableMappingsToAdd, problems),
     }
+    const { passwordFor = addressOf(shown), ...mergedSecrets }: SourceSecrets = mergeSecrets(secrets, { credentials })
+    const isForThis = credentials?.password !== undefined || isDeepStrictEqual(passwordFor, addressOf(merged))
+    return { shown: merged, secrets: isForThis ? mergedSecrets : { ...mergedSecrets, passwordFor } }
   },
 
   problems({ shown, secrets }) {
@@ -154,4 +163,8 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
     }
     return problems
   },
+}
+
+function addressOf({ host, port }: Shown): { host: string; port: number } {
+  return { host: asciiLowerCase(host), port }
 }

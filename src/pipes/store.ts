@@ -3,6 +3,7 @@ import type { Page } from '../lib/page.ts'
 import type { Place, Vault } from '../lib/vault.ts'
 import type { SourceKindName, StoredPipe } from './pipe.ts'
 import type { SourceSecrets } from './pipe-source.ts'
+import type { PipeState } from './pipe-state.ts'
 import { workerCount } from './scaling.ts'
 
 interface PipeRow {
@@ -32,9 +33,10 @@ const selectText = `SELECT ${columnsText}
 
 const findStatement = statement<PipeKey, PipeRow>(selectText)
 const lockStatement = statement<PipeKey, PipeRow>(`${selectText} FOR UPDATE`)
-type PageKey = { organizationId: string; serviceId: string; at: string; id: string; rows: number }
+type PageKey = { organizationId: string; serviceId: string; state: string; at: string; id: string; rows: number }
 const pageText = `FROM pipes
   WHERE service_id = :serviceId AND organization_id = :organizationId AND (created_at, id) < (:at, :id)
+    AND (:state = '' OR state = :state)
   ORDER BY created_at DESC, id DESC LIMIT :rows`
 const listStatement = statement<PageKey, PipeRow>(`SELECT ${columnsText} ${pageText}`)
 const listSizesStatement = statement<PageKey, { bytes: number }>(
@@ -156,17 +158,21 @@ export async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | und
 export async function listPipeSizes(
   sql: Sql,
   { organizationId, serviceId }: { organizationId: string; serviceId: string },
+  state: PipeState | undefined,
   { rows, after: [at, id] }: Page,
 ): Promise<number[]> {
-  return (await sql.all(listSizesStatement, { organizationId, serviceId, rows, at, id })).map(({ bytes }) => bytes)
+  const values = { organizationId, serviceId, state: state ?? '', rows, at, id }
+  return (await sql.all(listSizesStatement, values)).map(({ bytes }) => bytes)
 }
 
+/** Of one state, or of every state. */
 export async function listPipeRows(
   sql: Sql,
   { organizationId, serviceId }: { organizationId: string; serviceId: string },
+  state: PipeState | undefined,
   { rows, after: [at, id] }: Page,
 ): Promise<StoredPipe[]> {
-  return (await sql.all(listStatement, { organizationId, serviceId, rows, at, id })).map(fromRow)
+  return (await sql.all(listStatement, { organizationId, serviceId, state: state ?? '', rows, at, id })).map(fromRow)
 }
 
 export async function deletePipeRow(sql: Sql, key: PipeKey): Promise<void> {

@@ -449,7 +449,7 @@ onBothDatabases('updatePipe of a Kafka source', (app) => {
       const { dialect, config } = app()
       const files = readdirSync(config.dataFolder).map((file) => readFileSync(join(config.dataFolder, file)))
       const bytes = Buffer.concat(files)
-      assert.equal(bytes.includes('orders from kafka'), dialect === 'sqlite')
+      assert.equal(bytes.includes('Orders from Kafka'), dialect === 'sqlite')
       assert.ok(!bytes.includes('hush'))
     })
 

@@ -341,7 +341,7 @@ onBothDatabases('updatePipe of a PostgreSQL source', (app) => {
         const answer = await patch(pipeId, { port, credentials: send })
         assert.equal(answer.status, 200, answer.text)
         assert.equal(answer.body.result.source.postgres.port, port)
-        assert.deepEqual(await secretsOf(pipeId), { credentials: expected })
+        assert.deepEqual((await secretsOf(pipeId)).credentials, expected)
       }
     })
 
@@ -350,7 +350,7 @@ onBothDatabases('updatePipe of a PostgreSQL source', (app) => {
       const answer = await patch(pipeId, { host: 'db-2.northwind.example' })
       assert.equal(answer.status, 200)
       assert.equal(answer.body.result.source.postgres.host, 'db-2.northwind.example')
-      assert.deepEqual(await secretsOf(pipeId), { credentials: login })
+      assert.deepEqual((await secretsOf(pipeId)).credentials, login)
     })
 
     it('keeps all tables that are added at the same time', async () => {

@@ -1,5 +1,6 @@
 import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { forgetErrors } from '../progress/store.ts'
 import { requestReload } from '../progress/tables/store.ts'
 import { hasLiveWorkers } from '../progress/workers/store.ts'
 import { changePipe, loadPipeToChange } from './change-pipe.ts'
@@ -40,6 +41,7 @@ export const updatePipeState = operation({
     if (isReload && pipe.state !== state) {
       await requestReload(sql, { organizationId: pipe.organizationId, pipeId: id, now })
     }
+    if (pipe.state !== state && (pipe.state === 'Provisioning' || pipe.state === 'Resync')) await forgetErrors(sql, id)
     return { result: showPipe(pipe), version: String(pipe.version) }
   },
 })

@@ -1,10 +1,11 @@
 import { operation } from '../http/operation.ts'
-import { requireSomething } from '../lib/merge-patch.ts'
+import { differences, requireSomething } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
 import { changePipe, loadPipe } from './change-pipe.ts'
 import { mergePipe } from './merge-pipe.ts'
-import { isSamePlace, Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
+import { Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
+import type { PostgresSource } from './postgres-source.ts'
 import { findPipe, openSecrets, sealSecrets } from './store.ts'
 
 function remedyFor(path: string): string | undefined {
@@ -58,15 +59,24 @@ export const updatePipe = operation({
     },
   },
   prepare: {
+    activity: 'pipe_password_tried',
     isNeeded: ({ source }) => source?.validateSamples === true,
-    async run({ sql, vault, requireVersion, probe }, { params, body }) {
+    async run({ sql, vault, requireVersion, probe, record }, { params, body }) {
       const pipe = await loadPipe(sql, params)
       requireVersion(String(pipe.version))
       requireSomething(body)
       const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
-      const isElsewhere = !isSamePlace(pipe, merged.pipe)
-      const request = probeOf(merged.pipe, merged.secrets ?? openSecrets(vault, pipe), { mustFit: true })
-      await probe({ ...request, isElsewhere })
+      const secrets = merged.secrets ?? openSecrets(vault, pipe)
+      if (secrets.passwordFor !== undefined) {
+        // Before the attempt: it is to be seen whatever comes of it.
+        const target = { type: 'pipe', id: pipe.id, serviceId: pipe.serviceId }
+        const { host, port } = merged.pipe.source as PostgresSource
+        await record(
+          target,
+          differences({ source: { postgres: secrets.passwordFor } }, { source: { postgres: { host, port } } }),
+        )
+      }
+      await probe(probeOf(merged.pipe, secrets, { mustFit: true }))
       return { version: pipe.version }
     },
   },
@@ -74,9 +84,9 @@ export const updatePipe = operation({
     const { vault } = context
     const pipe = await changePipe(context, params, (pipe) => {
       requireSomething(body)
-      const { secrets, changedSecrets, ...merged } = mergePipe(pipe, body, () => openSecrets(vault, pipe))
+      const { secrets, changedSecrets, mustSeal, ...merged } = mergePipe(pipe, body, () => openSecrets(vault, pipe))
       if (body.source?.validateSamples && prepared?.version !== pipe.version) throw changedMeanwhile()
-      if (!secrets || changedSecrets.length === 0) return merged
+      if (!secrets || !mustSeal) return merged
       return {
         pipe: { ...merged.pipe, sealedSecrets: sealSecrets(vault, pipe, secrets) },
         secretChanges: changedSecrets.map((name) => ({ field: `source.${pipe.kind}.${name}`, to: 'changed' })),

@@ -165,7 +165,10 @@ onBothDatabases('validateSamples', (app) => {
     for (const [what, postgres, step, pointer, sentence] of failures) {
       it(`says which step failed and why, and changes nothing: ${what}`, async () => {
         const { id } = await service.create(shopPipe())
-        const [stored, activities] = [await service.load(id), await service.activities()]
+        // That the stored password was tried at another host is recorded whatever comes of it.
+        const activitiesOfChanges = async () =>
+          (await service.activities()).filter(({ type }) => type !== 'pipe_password_tried')
+        const [stored, activities] = [await service.load(id), await activitiesOfChanges()]
         const answer = await patch(id, checked(postgres, { name: 'not applied' }))
         assert.equal(answer.status, 400, answer.text)
         assert.equal(answer.body.code, 'source_not_validated')
@@ -177,19 +180,9 @@ onBothDatabases('validateSamples', (app) => {
         )
         assert.ok(!answer.text.includes(wrongPassword))
         assert.deepEqual(await service.load(id), stored)
-        assert.deepEqual(await service.activities(), activities)
+        assert.deepEqual(await activitiesOfChanges(), activities)
       })
     }
-
-    it('tries the stored password at another host, and leaves that in the log', async () => {
-      const { id } = await service.create(shopPipe())
-      const tried = () => app().logged.filter((line) => line.includes('are tried at another address')).length
-      const before = tried()
-      assert.equal((await patch(id, { source: { validateSamples: true } })).status, 200)
-      assert.equal(tried(), before)
-      assert.equal((await patch(id, checked({ host: '127.0.0.1', port: 1 }))).status, 400)
-      assert.equal(tried(), before + 1)
-    })
 
     it('creates nothing', async () => {
       const before = (await service.send('GET', '')).body.result.length

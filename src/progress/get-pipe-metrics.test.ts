@@ -54,6 +54,7 @@ onBothDatabases('getPipeMetrics', (app) => {
         retries: 0,
         lag: null,
         retainedBytes: null,
+        freshnessSeconds: null,
         lastInsertAt: null,
         lastError: null,
         lastErrorAt: null,
@@ -89,11 +90,32 @@ onBothDatabases('getPipeMetrics', (app) => {
         retries: 3,
         lag: null,
         retainedBytes: 6_000_000_000,
+        freshnessSeconds: null,
         lastInsertAt: '2026-11-02T16:40:07.310Z',
         lastError: 'the engine is away',
         lastErrorAt: '2026-11-02T16:41:00.000Z',
         replayRequestedAt: null,
       })
+    })
+
+    it('counts the seconds since the source was delivered as long as the pipe follows it', async () => {
+      const { pipeId, get, setState } = await setUp()
+      const freshness = async () => (await get()).body.result.freshnessSeconds
+      const since = new Date(Date.now() - 90_000).toISOString()
+      await app().query(`INSERT INTO pipe_figures (pipe_id, delivered_until) VALUES ('${pipeId}', '${since}')`)
+      for (const state of ['Running', 'Degraded', 'Failed', 'Stopped']) {
+        await setState(state)
+        const seconds = await freshness()
+        assert.ok(seconds >= 90 && seconds < 150, `${state}: ${seconds}`)
+      }
+      await setState('Completed')
+      assert.equal(await freshness(), null)
+      await setState('Running')
+      // The clock of the source is ahead.
+      await app().query(
+        `UPDATE pipe_figures SET delivered_until = '2999-01-01T00:00:00.000Z' WHERE pipe_id = '${pipeId}'`,
+      )
+      assert.equal(await freshness(), 0)
     })
 
     it('tells of the workers that hold their place, and adds up what waits for those that know', async () => {

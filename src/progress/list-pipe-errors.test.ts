@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import type { TestEngine } from '../../test/engine-front.ts'
 import { onBothDatabases } from '../../test/harness.ts'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
 import { leastPipes, withField } from '../../test/pipes.ts'
 import { loadCapabilities } from '../engine/capabilities.ts'
 import { openEngineClient } from '../engine/client.ts'
@@ -12,12 +13,12 @@ import { Secret } from '../lib/secret.ts'
 import { createPipe } from '../pipes/create-pipe.ts'
 
 /** Keeps them as a worker of the pipe does. */
-async function keep(engine: PaperEngine, pipeId: string, rows: BadRow[], table = 'orders'): Promise<void> {
+async function keep(engine: TestEngine, pipeId: string, rows: BadRow[], table = 'orders'): Promise<void> {
   const { protocol, host, port, username, password } = engine
   const access = { protocol, host, port, username, password: new Secret(password) }
-  const client = openEngineClient(new Egress({ allowLoopback: true, deniedPlaces: [] }), access)
+  const client = openEngineClient(new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] }), access)
   const { signal } = new AbortController()
-  const place = { database: 'default', table }
+  const place = { database: engine.database, table }
   await makeBadRowKeeper(client, await loadCapabilities(client, signal), place).keep(pipeId, rows, signal)
   client.close()
 }
@@ -40,25 +41,25 @@ const badRow = (number: number, raw = `{"id": ${number}, "amount": "twelve"}`): 
 })
 
 onBothDatabases('listPipeErrors', (app) => {
-  let engine: PaperEngine
+  let engine: TestEngine
   before(async () => {
-    engine = await startPaperEngine()
+    engine = await openEmbeddedEngine()
   })
   after(() => engine.close())
 
   async function setUp({ refused = 3, kind = 'kafka' as 'kafka' | 'postgres' } = {}) {
     const { organizationId, admin } = await app().addOrganization()
     const services = `/v1/organizations/${organizationId}/services`
-    const { url, username, password } = engine
+    const { url, username, password, database } = engine
     const endpoint = { url, username, password }
-    const service = { name: 'paper', provider: 'aws', region: 'eu-west-1', endpoint }
+    const service = { name: 'embedded', provider: 'aws', region: 'eu-west-1', endpoint }
     const serviceId: string = (await app().request('POST', services, { key: admin, body: service })).body.result.id
     const pipes = `${services}/${serviceId}/pipes`
     const example = createPipe.example.body as { destination: object }
     const body =
       kind === 'postgres'
-        ? { ...withTables(['orders', 'items', 'notes']), destination: { database: 'default' } }
-        : { ...example, destination: { ...example.destination, database: 'default', table: 'orders' } }
+        ? { ...withTables(['orders', 'items', 'notes']), destination: { database } }
+        : { ...example, destination: { ...example.destination, database, table: 'orders' } }
     const pipeId: string = (await app().request('POST', pipes, { key: admin, body })).body.result.id
     if (refused > 0) {
       await app().query(`INSERT INTO pipe_figures (pipe_id, rows_refused) VALUES ('${pipeId}', ${refused})`)
@@ -164,7 +165,7 @@ onBothDatabases('listPipeErrors', (app) => {
     const answers = await Promise.all([list(), list(), list(), list(), list()])
     const statuses = answers.map(({ status }) => status)
     assert.deepEqual(statuses.toSorted(), [200, 200, 200, 200, 503])
-    assert.match(answers[statuses.indexOf(503)]!.body.error, /too many refused rows are being read at once/)
+    assert.match(answers[statuses.indexOf(503)]!.body.error, /too many reads from engines are in progress/)
     assert.equal((await list()).status, 200)
   })
 

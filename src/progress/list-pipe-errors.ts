@@ -1,10 +1,8 @@
 import { operation } from '../http/operation.ts'
-import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
-import { PipePath, type StoredPipe } from '../pipes/pipe.ts'
-import type { PostgresSource } from '../pipes/postgres-source.ts'
-import { engineAccess } from '../services/engine-access.ts'
+import { destinationTables, PipePath } from '../pipes/pipe.ts'
+import { engineRead } from '../services/engine-access.ts'
 import { loadService } from '../services/service.ts'
 import { findProgress } from './figures/store.ts'
 import { badRowExample, PipeBadRow } from './progress.ts'
@@ -37,26 +35,21 @@ export const listPipeErrors = operation({
   example: { summary: 'One refused row', result: [badRowExample] },
   prepare: {
     isNeeded: () => true,
-    async run({ sql, vault, readBadRows }, { params, query }) {
+    async run({ sql, vault, loadEngineReads }, { params, query }) {
       const pipe = await loadPipe(sql, params)
-      const tables = filledTables(pipe)
+      const tables = destinationTables(pipe)
       const progress = await findProgress(sql, params)
       // An engine is not asked for what was never there.
       if (!progress?.rowsRefused || tables.length === 0) return []
       const { organizationId, serviceId } = params
-      const engine = engineAccess(vault, await loadService(sql, organizationId, serviceId))
-      if (typeof engine === 'string') throw new Problem('engine_refuses', engine)
+      const engine = engineRead(vault, await loadService(sql, organizationId, serviceId))
       const { id: pipeId, destination } = pipe
       const { database } = destination
-      return readBadRows({ organizationId, engine, database, tables, pipeId, limit: query.limit ?? defaultLimit })
+      const reads = await loadEngineReads()
+      return reads.badRows({ ...engine, database, tables, pipeId, limit: query.limit ?? defaultLimit })
     },
   },
   async run(_context, { prepared }) {
     return { result: prepared ?? [] }
   },
 })
-
-function filledTables({ kind, source, destination: { table } }: StoredPipe): string[] {
-  if (kind !== 'postgres') return table === undefined ? [] : [table]
-  return (source as PostgresSource).tableMappings.map(({ targetTable }) => targetTable)
-}

@@ -48,10 +48,21 @@ export async function loadMetrics(
   ]
   // Readers have snapshots of their own: it may have been deleted in between.
   if (!progress) throw pipeNotFound(key.serviceId, key.pipeId)
+  const { deliveredUntil, ...shown } = progress
   const doing = whatItDoes(state, workers)
+  const freshnessSeconds = freshnessOf({ state, deliveredUntil }, now)
   const warning = retainedWarning(state, progress.retainedBytes, retainedLogWarningBytes)
   const stateReason = joinReasons(progress.stateReason, warning)
-  return { state, ...progress, stateReason, doing, lag: lagOf(workers), workers, tables, throughput }
+  return { state, ...shown, stateReason, doing, lag: lagOf(workers), freshnessSeconds, workers, tables, throughput }
+}
+
+/** Null when it is not known, and of a pipe that follows nothing any more. */
+export function freshnessOf(
+  { state, deliveredUntil }: { state: string; deliveredUntil: string | null },
+  now: string,
+): number | null {
+  if (state === 'Completed' || deliveredUntil === null) return null
+  return Math.max(0, Math.floor((Date.parse(now) - Date.parse(deliveredUntil)) / 1_000))
 }
 
 function joinReasons(reason: string | null, warning: string | undefined): string | null {

@@ -62,15 +62,25 @@ export const PipeMetrics = Type.Object(
     rowsRefused: count('Rows that the engine did not take, kept in the table of errors.'),
     inserts: count('Batches that the engine took.'),
     retries: count('Attempts that failed and were repeated.'),
-    lag: nullable(count('Records or files that wait in the source; null when nobody knows.')),
+    lag: nullable(count('Records or files that wait in the source, also while the engine is down; null when unknown.')),
     retainedBytes: nullable(
       count(
         'Bytes of its log that the source keeps until the pipe has taken them, as last seen; null when nobody knows, and for ' +
           'kinds that keep none.',
       ),
     ),
+    freshnessSeconds: nullable(
+      count(
+        'Seconds since the moment up to which the source is known to be delivered: when nothing more waited there, or the time of ' +
+          'the newest delivered record. It grows while nothing is delivered; null before it is known, and of a pipe that is `Completed`.',
+      ),
+    ),
     lastInsertAt: moment('When the engine last took a batch.'),
-    lastError: nullable(Type.String({ description: 'What last went wrong, as a sentence.' })),
+    lastError: nullable(
+      Type.String({
+        description: 'The last error, as a sentence; null when its cause is gone, or the pipe was started again.',
+      }),
+    ),
     lastErrorAt: moment('When that was.'),
     replayRequestedAt: moment('Since when refused rows wait to be tried again; null when none do.'),
     workers: Type.Array(
@@ -121,6 +131,7 @@ export const metricsExample: PipeMetrics = {
   retries: 1,
   lag: 498,
   retainedBytes: null,
+  freshnessSeconds: 4,
   lastInsertAt: '2026-11-02T16:40:07.310Z',
   lastError: 'clickhouse.northwind.example:8443 did not answer in time',
   lastErrorAt: '2026-11-02T14:02:51.800Z',

@@ -57,11 +57,28 @@ export function awaitsReplay(
   return replayRequestedAt !== null && workers.some(({ slot, isHeld }) => slot === 0 && isHeld)
 }
 
+export interface PipeToJudge {
+  state: PipeState
+  version: number
+  slots: number
+  replayRequestedAt: string | null
+  /** Records are missing that no longer can be read. */
+  lossReason: string | null
+  rowsWritten: number
+  /** And not taken since. */
+  rowsRejected: number
+}
+
+/** Of a pipe that has loaded everything, and not all of it. */
+function rejectionReason({ rowsRejected, rowsWritten }: PipeToJudge): string | null {
+  if (rowsRejected === 0) return null
+  const rejected = rowsRejected === 1 ? '1 row or file was' : `${rowsRejected} rows or files were`
+  const written = rowsWritten === 0 ? 'nothing was written' : `${rowsWritten} rows were written`
+  return `${rejected} rejected, and ${written}; see the rejected rows for the reasons`
+}
+
 /** Undefined: the state stays as it is. */
-export function settledState(
-  pipe: { state: PipeState; version: number; slots: number; replayRequestedAt: string | null },
-  workers: WorkerOfPipe[],
-): SettledState | undefined {
+export function settledState(pipe: PipeToJudge, workers: WorkerOfPipe[]): SettledState | undefined {
   const end = ends[pipe.state]
   if (end) {
     return workers.some(isLive) ? undefined : { state: end, reason: null, isAtRest: true }
@@ -70,7 +87,7 @@ export function settledState(
   const present = workers.filter(({ slots }) => slots === pipe.slots)
   const completed = present.filter((worker) => isCompleted(worker, pipe.version))
   if (completed.length === pipe.slots && !awaitsReplay(pipe, workers)) {
-    return { state: 'Completed', reason: null, isAtRest: true }
+    return { state: 'Completed', reason: rejectionReason(pipe), isAtRest: true }
   }
 
   const live = workers.filter(isLive)
@@ -80,5 +97,8 @@ export function settledState(
   const phase = live.find(({ phase }) => phase !== null)?.phase
   if (phase) return { state: phases[phase], reason: null, isAtRest: false }
   const atWork = present.filter((worker) => completed.includes(worker) || (worker.isHeld && worker.state === 'running'))
-  return atWork.length === pipe.slots ? { state: 'Running', reason: null, isAtRest: false } : undefined
+  if (atWork.length < pipe.slots) return undefined
+  return pipe.lossReason === null
+    ? { state: 'Running', reason: null, isAtRest: false }
+    : { state: 'Degraded', reason: pipe.lossReason, isAtRest: false }
 }

@@ -22,6 +22,7 @@ const noFigures: FigureChanges = {
   rowsWritten: 0,
   bytesWritten: 0,
   rowsRefused: 0,
+  rowsReplayed: 0,
   inserts: 0,
   retries: 0,
 }
@@ -31,6 +32,7 @@ const someFigures: FigureChanges = {
   rowsWritten: 8,
   bytesWritten: 300,
   rowsRefused: 2,
+  rowsReplayed: 0,
   inserts: 1,
   retries: 3,
 }
@@ -62,6 +64,7 @@ onBothDatabases('the progress of pipes', (app) => {
           lag: null,
           phase: null,
           retainedBytes: null,
+          deliveredUntil: null,
           now: at(0),
           ...more,
         },
@@ -142,8 +145,24 @@ onBothDatabases('the progress of pipes', (app) => {
       const { epoch } = await one.claim(runnerId)
       await other.claim(runnerId)
       await other.claim('runner-b', 15_000)
-      const doing = { pipeId: one.pipeId, slot: 0, epoch, doing: 'Reading', lag: 7, retainedBytes: null }
-      const lost = { pipeId: other.pipeId, slot: 0, epoch: 1, doing: 'Writing', lag: 9, retainedBytes: null }
+      const doing = {
+        pipeId: one.pipeId,
+        slot: 0,
+        epoch,
+        doing: 'Reading',
+        lag: 7,
+        retainedBytes: null,
+        deliveredUntil: null,
+      }
+      const lost = {
+        pipeId: other.pipeId,
+        slot: 0,
+        epoch: 1,
+        doing: 'Writing',
+        lag: 9,
+        retainedBytes: null,
+        deliveredUntil: null,
+      }
       const report = { runnerId, startedAt: at(0), now: at(15_000), expiresAt: at(30_000) }
       const held = await write('reportRunner', report, 'runner')
       assert.deepEqual(held, [one.placeOf(epoch)])
@@ -294,7 +313,15 @@ onBothDatabases('the progress of pipes', (app) => {
           )[0]!,
         )
       assert.deepEqual(await shown(), [clean, clean, clean])
-      const doing = { pipeId, slot: 0, epoch: place.epoch, doing: 'b\0', lag: null, retainedBytes: null }
+      const doing = {
+        pipeId,
+        slot: 0,
+        epoch: place.epoch,
+        doing: 'b\0',
+        lag: null,
+        retainedBytes: null,
+        deliveredUntil: null,
+      }
       await write('keepDoing', doing, 'runner')
       assert.equal((await shown())[0], 'b\ufffd')
       const failure = { organizationId, pipeId, state: 'Failed' as const, reason: `c${poison}`, now: at(0) }
@@ -328,8 +355,34 @@ onBothDatabases('the progress of pipes', (app) => {
         ['2026-11-02T10:00:00.000Z', '20', '16'],
         ['2026-11-02T10:01:00.000Z', '10', '8'],
       ])
+      const dayMs = 24 * 60 * minuteMs
+      const rejections = async () =>
+        (
+          await app().query<object>(
+            `SELECT day, rejected FROM pipe_rejections WHERE pipe_id = '${pipeId}' ORDER BY day`,
+          )
+        ).map((row) => Object.values(row).map(String))
+      assert.deepEqual(await rejections(), [['2026-11-02', '6']])
+      // What the engine no longer keeps is forgotten with the next rejection.
+      for (const days of [1, 6, 7]) {
+        const delivery = { id: `day-${days}`, number: days, ranges }
+        await write('beginDelivery', { place, delivery }, organizationId)
+        const finish = { place, done: [], behind: [delivery.id], positions: [], figures: someFigures }
+        await write('finishDeliveries', { ...finish, now: at(days * dayMs) }, organizationId)
+      }
+      assert.deepEqual(await rejections(), [
+        ['2026-11-03', '2'],
+        ['2026-11-08', '2'],
+        ['2026-11-09', '2'],
+      ])
+      const left = { place, countByDay: { '2026-11-08': 1 } }
+      assert.equal(await write('setRejections', left, organizationId), true)
+      assert.deepEqual(await rejections(), [['2026-11-08', '1']])
+      const lost = { place: { ...place, epoch: place.epoch + 1 }, countByDay: {} }
+      assert.equal(await write('setRejections', lost, organizationId), false)
+      assert.deepEqual(await rejections(), [['2026-11-08', '1']])
       await write('forgetOldThroughput', { now: '2026-11-03T11:00:59.000Z' }, 'maintenance')
-      assert.deepEqual(await throughput(), [['2026-11-02T10:01:00.000Z', '10', '8']])
+      assert.deepEqual((await throughput())[0], ['2026-11-02T10:01:00.000Z', '10', '8'])
     })
   })
 
@@ -499,18 +552,47 @@ onBothDatabases('the progress of pipes', (app) => {
             `SELECT retained_bytes FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
           )
         ).map((row) => Number(row.retained_bytes))
-      await write('keepDoing', { ...doing, retainedBytes: 1 }, 'runner')
+      await write('keepDoing', { ...doing, retainedBytes: 1, deliveredUntil: null }, 'runner')
       assert.deepEqual(await retained(), [], 'what has no figures yet gets none')
-      await tell(placeOf(epoch), 'running', { retainedBytes: 5_000_000_000 })
+      await tell(placeOf(epoch), 'running', { retainedBytes: 5_000_000_000, deliveredUntil: null })
       assert.deepEqual(await retained(), [5_000_000_000])
-      await write('keepDoing', { ...doing, retainedBytes: 7 }, 'runner')
+      await write('keepDoing', { ...doing, retainedBytes: 7, deliveredUntil: null }, 'runner')
       assert.deepEqual(await retained(), [7])
-      await write('keepDoing', { ...doing, retainedBytes: null }, 'runner')
+      await write('keepDoing', { ...doing, retainedBytes: null, deliveredUntil: null }, 'runner')
       await tell(placeOf(epoch), 'degraded', { reason: 'the source is away' })
       assert.deepEqual(await retained(), [7])
       await claim('runner-b', 20_000)
-      await write('keepDoing', { ...doing, retainedBytes: 8 }, 'runner')
+      await write('keepDoing', { ...doing, retainedBytes: 8, deliveredUntil: null }, 'runner')
       assert.deepEqual(await retained(), [7])
+    })
+  })
+
+  describe('the moment up to which the source is delivered', () => {
+    it('is the earliest of all workers, stays while one does not know it, and never goes back', async () => {
+      const { claim, placeOf, tell, pipeId } = await makePipe({ replicas: 2 })
+      const delivered = async () =>
+        (
+          await app().query<{ until: string | null }>(
+            `SELECT delivered_until AS until FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        )[0]?.until
+      const { epoch } = await claim('runner-a')
+      const delivery = { delivery: 'exactly_once', reason: null }
+      await tell(placeOf(epoch, 0), 'running', { deliveredUntil: at(5_000), delivery })
+      assert.equal(await delivered(), null)
+      await tell(placeOf(epoch, 1), 'running', { deliveredUntil: at(3_000) })
+      assert.equal(await delivered(), at(3_000))
+      const doing = { pipeId, slot: 1, epoch, doing: '', lag: null, retainedBytes: null, deliveredUntil: at(7_000) }
+      await write('keepDoing', doing, 'runner')
+      assert.equal(await delivered(), at(5_000))
+      // Somebody else has the places, and knows nothing yet.
+      const next = await claim('runner-b', 20_000)
+      await write('keepDoing', { ...doing, epoch: next.epoch, deliveredUntil: at(9_000) }, 'runner')
+      assert.equal(await delivered(), at(5_000))
+      await write('keepDoing', { ...doing, slot: 0, epoch: next.epoch, deliveredUntil: at(4_000) }, 'runner')
+      assert.equal(await delivered(), at(5_000))
+      await write('keepDoing', { ...doing, slot: 0, epoch: next.epoch, deliveredUntil: at(8_000) }, 'runner')
+      assert.equal(await delivered(), at(8_000))
     })
   })
 
@@ -534,10 +616,41 @@ onBothDatabases('the progress of pipes', (app) => {
       assert.deepEqual(await workersOf(pipeId), [])
       const pipe = await load(pipeId)
       assert.deepEqual([pipe.updatedAt, pipe.version], [updatedAt, version])
-      const [figures] = await app().query<{ last_error: string }>(
-        `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
-      )
-      assert.equal(figures?.last_error, 'the source is away')
+    })
+
+    it('clear the last error when its cause is gone, and leave another one', async () => {
+      const { claim, placeOf, tell, pipeId } = await makePipe({ replicas: 2 })
+      const lastError = async () =>
+        (
+          await app().query<{ error: string | null }>(
+            `SELECT last_error AS error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        )[0]?.error
+      const { epoch } = await claim('runner-a')
+      await tell(placeOf(epoch, 0), 'degraded', { reason: 'the engine is away' })
+      await tell(placeOf(epoch, 1), 'degraded', { reason: 'the source is away' })
+      await tell(placeOf(epoch, 0), 'running')
+      assert.equal(await lastError(), 'the source is away')
+      await tell(placeOf(epoch, 1), 'running')
+      assert.equal(await lastError(), null)
+      await tell(placeOf(epoch, 0), 'degraded', { reason: 'the engine is away' })
+      await tell(placeOf(epoch, 1), 'degraded', { reason: 'the source is away' })
+      for (const slot of [1, 0]) await tell(placeOf(epoch, slot), 'running')
+      assert.equal(await lastError(), null)
+      for (const slot of [0, 1]) await tell(placeOf(epoch, slot), 'degraded', { reason: 'the engine is away' })
+      await tell(placeOf(epoch, 0), 'running')
+      assert.equal(await lastError(), 'the engine is away', 'another worker has the same reason')
+      await tell(placeOf(epoch, 1), 'running')
+      assert.equal(await lastError(), null)
+      await tell(placeOf(epoch, 0), 'degraded', { reason: 'the engine is away' })
+      await app().query(`UPDATE pipe_figures SET last_error = 'a table was made again' WHERE pipe_id = '${pipeId}'`)
+      await tell(placeOf(epoch, 0), 'running')
+      assert.equal(await lastError(), 'a table was made again')
+      await tell(placeOf(epoch, 0), 'degraded', { reason: 'the engine is away' })
+      // Its lease is over before it is well again.
+      const next = await claim('runner-b', 20_000)
+      for (const slot of [0, 1]) await tell(placeOf(next.epoch, slot), 'running', { now: at(20_000) })
+      assert.equal(await lastError(), null)
     })
 
     it('are those of what a worker does before it merely follows its source', async () => {
@@ -646,6 +759,42 @@ onBothDatabases('the progress of pipes', (app) => {
       )
       assert.equal(figures?.last_error, 'no')
     })
+
+    it('take back the error of a replay, and the rows it has put right, when a later one succeeds', async () => {
+      const { pipeId, organizationId, claim, placeOf, tell, stored, reasonOf } = await makePipe({}, 'objectStorage')
+      const lastError = async () =>
+        (
+          await app().query<{ last_error: string | null }>(
+            `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
+          )
+        )[0]?.last_error
+      const finish = async (place: WorkerPlace, figures: Partial<FigureChanges>) => {
+        const change = { place, done: [], behind: [], positions: [], figures: { ...noFigures, ...figures }, now: at(1) }
+        await write('finishDeliveries', change, organizationId)
+      }
+      const replay = async (error: string | null, rowsReplayed: number) => {
+        await app().query(`UPDATE pipes SET replay_requested_at = '${at(5)}', state = 'Running' WHERE id = '${pipeId}'`)
+        const place = placeOf((await claim('runner-a', 60_000)).epoch)
+        await finish(place, { rowsReplayed })
+        await tell(place, 'completed')
+        await write('endReplay', { organizationId, pipeId, requestedAt: at(5), error, now: at(90_000) }, organizationId)
+      }
+      const { epoch } = await claim('runner-a')
+      await finish(placeOf(epoch), { rowsRefused: 7, rowsWritten: 5 })
+      await tell(placeOf(epoch), 'completed')
+      assert.match((await reasonOf()) ?? '', /^7 rows/)
+      await replay('the column is missing', 0)
+      assert.equal(await lastError(), 'the column is missing')
+      await replay(null, 6)
+      assert.equal(await lastError(), null)
+      assert.match((await reasonOf()) ?? '', /^1 row or file was rejected/)
+      await replay(null, 1)
+      assert.deepEqual([await stored(), await reasonOf()], ['Completed', null])
+      // What has nothing to do with a replay stays.
+      await app().query(`UPDATE pipe_figures SET last_error = 'a table was made again' WHERE pipe_id = '${pipeId}'`)
+      await replay(null, 0)
+      assert.equal(await lastError(), 'a table was made again')
+    })
   })
 })
 
@@ -660,8 +809,9 @@ describe('the state of a pipe with workers', () => {
     isHeld: true,
     ...more,
   })
+  const noRows = { rowsWritten: 0, rowsRejected: 0 }
   const settled = (state: Parameters<typeof settledState>[0]['state'], ...workers: WorkerOfPipe[]) =>
-    settledState({ state, version: 3, slots: 2, replayRequestedAt: null }, workers)?.state
+    settledState({ state, version: 3, slots: 2, replayRequestedAt: null, lossReason: null, ...noRows }, workers)?.state
 
   it('stays as it is while some of them are missing or begin', () => {
     assert.equal(settled('Provisioning', worker(0, 'running')), undefined)
@@ -675,9 +825,28 @@ describe('the state of a pipe with workers', () => {
     assert.equal(settled('Running', worker(0, 'degraded', { isHeld: false }), worker(1, 'running')), undefined)
   })
 
+  it('is Degraded while records are missing for good, and tells so after what is wrong now', () => {
+    const pipe = {
+      state: 'Running' as const,
+      version: 3,
+      slots: 2,
+      replayRequestedAt: null,
+      lossReason: 'lost',
+      ...noRows,
+    }
+    const all = [worker(0, 'running'), worker(1, 'running')]
+    assert.deepEqual(settledState(pipe, all), { state: 'Degraded', reason: 'lost', isAtRest: false })
+    const trouble = worker(1, 'degraded', { reason: 'away' })
+    assert.equal(settledState(pipe, [worker(0, 'running'), trouble])?.reason, 'away')
+    assert.equal(settledState({ ...pipe, state: 'Stopping' }, [])?.state, 'Stopped')
+  })
+
   it('tells what a worker does before it merely follows its source, after trouble and changes', () => {
     const state = (...workers: WorkerOfPipe[]) =>
-      settledState({ state: 'Running', version: 3, slots: 1, replayRequestedAt: null }, workers)?.state
+      settledState(
+        { state: 'Running', version: 3, slots: 1, replayRequestedAt: null, lossReason: null, ...noRows },
+        workers,
+      )?.state
     const only = (state: WorkerOfPipe['state'], more: Partial<WorkerOfPipe>) => worker(0, state, { slots: 1, ...more })
     assert.equal(state(only('starting', { phase: 'setup' })), 'Setup')
     assert.equal(state(only('running', { phase: 'snapshot' })), 'Snapshot')
@@ -689,6 +858,16 @@ describe('the state of a pipe with workers', () => {
     assert.equal(settled('Pausing', only('running', { phase: 'resync' })), undefined)
   })
 
+  it('is Completed with a reason when rows were rejected', () => {
+    const pipe = { state: 'Running' as const, version: 3, slots: 2, replayRequestedAt: null, lossReason: null }
+    const reason = (rowsRejected: number, rowsWritten: number) =>
+      settledState({ ...pipe, rowsRejected, rowsWritten }, [worker(0, 'completed'), worker(1, 'completed')])?.reason
+    assert.equal(reason(0, 5), null)
+    const where = 'see the rejected rows for the reasons'
+    assert.equal(reason(1, 5), `1 row or file was rejected, and 5 rows were written; ${where}`)
+    assert.equal(reason(7, 0), `7 rows or files were rejected, and nothing was written; ${where}`)
+  })
+
   it('is not Completed by workers of an earlier version or of another number of slots', () => {
     assert.equal(settled('Running', worker(0, 'completed'), worker(1, 'completed')), 'Completed')
     assert.equal(settled('Running', worker(0, 'completed', { pipeVersion: 2 }), worker(1, 'completed')), undefined)
@@ -696,7 +875,14 @@ describe('the state of a pipe with workers', () => {
   })
 
   it('is not Completed while the first slot is to try refused rows again, and is held', () => {
-    const pipe = { state: 'Running' as const, version: 3, slots: 2, replayRequestedAt: at(0) }
+    const pipe = {
+      state: 'Running' as const,
+      version: 3,
+      slots: 2,
+      replayRequestedAt: at(0),
+      lossReason: null,
+      ...noRows,
+    }
     const state = (...workers: WorkerOfPipe[]) => settledState(pipe, workers)?.state
     const other = worker(1, 'completed')
     assert.equal(state(worker(0, 'completed'), other), 'Running')

@@ -5,8 +5,10 @@ import { type Sql, statement } from '../database/sql.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import type { DeliveryRange, NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
 import type { Claim, FigureChanges } from '../runner/worker.ts'
-import type { finishedPosition } from '../sources/source.ts'
+import type { finishedPosition, LostRecords } from '../sources/source.ts'
 import { claimAll, finishClaim, isFinished } from './claims/store.ts'
+import { addLosses, lossText } from './losses.ts'
+import { addRejections, replaceRejections } from './rejections/store.ts'
 import { fromKept, tellable, toKept } from './texts.ts'
 
 /** The place of one worker. Another claim of the same slot has another epoch. */
@@ -14,8 +16,8 @@ export type WorkerPlace = { organizationId: string; pipeId: string; slot: number
 
 type PlaceValues = { pipeId: string; slot: number; epoch: number }
 
-const placeStatement = statement<PlaceValues, { slots: number }>(
-  'SELECT slots FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
+const placeStatement = statement<PlaceValues, { slots: number; reason: string | null }>(
+  'SELECT slots, reason FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const listPositionsStatement = statement<{ pipeId: string }, PositionRow>(
   `SELECT partition, position, within, offset_bytes, slot FROM pipe_positions WHERE pipe_id = :pipeId
@@ -60,15 +62,17 @@ const removeDeliveryStatement = statement<{ pipeId: string; id: string }>(
 const addFiguresStatement = statement<
   { pipeId: string; lastInsertAt: string | null } & { [Name in keyof FigureChanges]: number }
 >(
-  `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries,
-     last_insert_at)
-   VALUES (:pipeId, :rowsRead, :bytesRead, :rowsWritten, :bytesWritten, :rowsRefused, :inserts, :retries, :lastInsertAt)
+  `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, rows_replayed,
+     inserts, retries, last_insert_at)
+   VALUES (:pipeId, :rowsRead, :bytesRead, :rowsWritten, :bytesWritten, :rowsRefused, :rowsReplayed,
+     :inserts, :retries, :lastInsertAt)
    ON CONFLICT (pipe_id) DO UPDATE SET
      rows_read = pipe_figures.rows_read + excluded.rows_read,
      bytes_read = pipe_figures.bytes_read + excluded.bytes_read,
      rows_written = pipe_figures.rows_written + excluded.rows_written,
      bytes_written = pipe_figures.bytes_written + excluded.bytes_written,
      rows_refused = pipe_figures.rows_refused + excluded.rows_refused,
+     rows_replayed = pipe_figures.rows_replayed + excluded.rows_replayed,
      inserts = pipe_figures.inserts + excluded.inserts,
      retries = pipe_figures.retries + excluded.retries,
      last_insert_at = COALESCE(excluded.last_insert_at, pipe_figures.last_insert_at)`,
@@ -93,8 +97,29 @@ const setErrorStatement = statement<{ pipeId: string; reason: string; now: strin
   `INSERT INTO pipe_figures (pipe_id, last_error, last_error_at) VALUES (:pipeId, :reason, :now)
    ON CONFLICT (pipe_id) DO UPDATE SET last_error = excluded.last_error, last_error_at = excluded.last_error_at`,
 )
+const clearErrorStatement = statement<{ pipeId: string; reason: string }>(
+  `UPDATE pipe_figures SET last_error = NULL, last_error_at = NULL WHERE pipe_id = :pipeId AND last_error = :reason
+     AND NOT EXISTS (SELECT 1 FROM pipe_workers WHERE pipe_id = :pipeId AND reason = :reason)`,
+)
+const forgetErrorStatement = statement<{ pipeId: string }>(
+  'UPDATE pipe_figures SET last_error = NULL, last_error_at = NULL, losses = NULL WHERE pipe_id = :pipeId',
+)
+const setReplayErrorStatement = statement<{ pipeId: string; reason: string | null }>(
+  // One that succeeded takes back what an earlier one reported.
+  `UPDATE pipe_figures SET replay_error = :reason,
+     last_error = CASE WHEN last_error = replay_error THEN NULL ELSE last_error END,
+     last_error_at = CASE WHEN last_error = replay_error THEN NULL ELSE last_error_at END
+   WHERE pipe_id = :pipeId`,
+)
 const tellRemadeStatement = statement<{ pipeId: string; reason: string; now: string }>(
   `UPDATE pipe_figures SET last_error = :reason, last_error_at = :now WHERE pipe_id = :pipeId AND rows_written > 0`,
+)
+const lossesStatement = statement<{ pipeId: string }, { losses: string | null }>(
+  'SELECT losses FROM pipe_figures WHERE pipe_id = :pipeId',
+)
+const setLossesStatement = statement<{ pipeId: string; losses: string | null }>(
+  `INSERT INTO pipe_figures (pipe_id, losses) VALUES (:pipeId, :losses)
+   ON CONFLICT (pipe_id) DO UPDATE SET losses = excluded.losses`,
 )
 const setDeliveryStatement = statement<{ pipeId: string; delivery: string; reason: string | null }>(
   `INSERT INTO pipe_figures (pipe_id, delivery, delivery_reason) VALUES (:pipeId, :delivery, :reason)
@@ -103,6 +128,13 @@ const setDeliveryStatement = statement<{ pipeId: string; delivery: string; reaso
 const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }>(
   `INSERT INTO pipe_figures (pipe_id, retained_bytes) VALUES (:pipeId, :retainedBytes)
    ON CONFLICT (pipe_id) DO UPDATE SET retained_bytes = excluded.retained_bytes`,
+)
+const keepDeliveredStatement = statement<{ pipeId: string }>(
+  // Where one worker does not know, or there are no figures, what was known last stays.
+  `UPDATE pipe_figures SET delivered_until = (SELECT min(delivered_until) FROM pipe_workers WHERE pipe_id = :pipeId)
+   WHERE pipe_id = :pipeId
+     AND NOT EXISTS (SELECT 1 FROM pipe_workers WHERE pipe_id = :pipeId AND delivered_until IS NULL)
+     AND coalesce(pipe_figures.delivered_until, '') < (SELECT min(delivered_until) FROM pipe_workers WHERE pipe_id = :pipeId)`,
 )
 const forgetThroughputStatement = statement<{ before: string; rows: number }>(
   `DELETE FROM pipe_throughput WHERE (pipe_id, minute) IN
@@ -132,7 +164,10 @@ const finished: typeof finishedPosition = 'finished'
 const keptThroughputMs = 25 * 3_600_000
 
 /** Holds the organization until the transaction ends. Undefined when the place is another's by now, or the pipe is gone. */
-export async function lockPlace(sql: Sql, place: WorkerPlace): Promise<{ slots: number } | undefined> {
+export async function lockPlace(
+  sql: Sql,
+  place: WorkerPlace,
+): Promise<{ slots: number; reason: string | null } | undefined> {
   await lockOrganization(sql, place.organizationId)
   const { pipeId, slot, epoch } = place
   return sql.first(placeStatement, { pipeId, slot, epoch })
@@ -170,6 +205,30 @@ export async function setPositions(
   if (!(await lockPlace(sql, place))) return false
   await storePositions(sql, place, positions, now)
   return true
+}
+
+export interface LossesToKeep {
+  place: WorkerPlace
+  positions: StoredPosition[]
+  losses: LostRecords[]
+  now: string
+}
+
+export async function keepLosses(sql: Sql, { place, positions, losses, now }: LossesToKeep): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  const { pipeId } = place
+  await storePositions(sql, place, positions, now)
+  const last = losses.at(-1)
+  if (!last) return true
+  const kept = await sql.first(lossesStatement, { pipeId })
+  await sql.run(setLossesStatement, { pipeId, losses: addLosses(kept?.losses ?? null, losses) })
+  await setLastError(sql, { pipeId, reason: lossText(last), now })
+  return true
+}
+
+/** Forgets the last error and what was lost: whoever starts the pipe again knows of them. Call with the organization locked. */
+export async function forgetErrors(sql: Sql, pipeId: string): Promise<void> {
+  await sql.run(forgetErrorStatement, { pipeId })
 }
 
 /** Of each partition, in their order. Undefined when the place is another's by now. */
@@ -262,14 +321,39 @@ async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPos
 export async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now: string): Promise<void> {
   const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = figures
   await sql.run(addFiguresStatement, { pipeId, ...figures, lastInsertAt: inserts > 0 ? now : null })
+  if (rowsRefused > 0) await addRejections(sql, pipeId, rowsRefused, now)
   if (rowsRead + bytesRead + rowsWritten + rowsRefused === 0) return
   const minute = `${now.slice(0, 16)}:00.000Z`
   await sql.run(addThroughputStatement, { pipeId, minute, rowsRead, bytesRead, rowsWritten, rowsRefused })
 }
 
+/** What a replay has left in the engine, by the day (UTC) of its rejection. */
+export async function setRejections(
+  sql: Sql,
+  { place, countByDay }: { place: WorkerPlace; countByDay: Record<string, number> },
+): Promise<boolean> {
+  if (!(await lockPlace(sql, place))) return false
+  await replaceRejections(sql, place.pipeId, countByDay)
+  return true
+}
+
 /** Call with the organization locked. */
 export async function setLastError(sql: Sql, error: { pipeId: string; reason: string; now: string }): Promise<void> {
   await sql.run(setErrorStatement, { ...error, reason: tellable(error.reason) })
+}
+
+/** The reason, as it was kept, no longer holds for one worker. It stays while another has it, as does an error that came since. Call with the organization locked. */
+export async function clearLastError(sql: Sql, error: { pipeId: string; reason: string }): Promise<void> {
+  await sql.run(clearErrorStatement, error)
+}
+
+/** How a replay ended, with null when it succeeded. Call with the organization locked. */
+export async function setReplayError(
+  sql: Sql,
+  { pipeId, reason, now }: { pipeId: string; reason: string | null; now: string },
+): Promise<void> {
+  await sql.run(setReplayErrorStatement, { pipeId, reason: reason === null ? null : tellable(reason) })
+  if (reason !== null) await setLastError(sql, { pipeId, reason, now })
 }
 
 /** Says of a table that was just made that it is not the first one, if rows were written before. Whether it is so. */
@@ -293,6 +377,11 @@ export async function setDelivery(
 /** Call with the organization locked. */
 export async function setRetained(sql: Sql, retained: { pipeId: string; retainedBytes: number }): Promise<void> {
   await sql.run(setRetainedStatement, retained)
+}
+
+/** Of the pipe, what is true of each of its workers. */
+export async function keepDelivered(sql: Sql, pipeId: string): Promise<void> {
+  await sql.run(keepDeliveredStatement, { pipeId })
 }
 
 /** What nobody is shown any more, a thousand minutes at most; returns how many. */

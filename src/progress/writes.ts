@@ -1,5 +1,6 @@
 // What the runner writes, by name, for the list of writes.
 import type { WriteContext } from '../database/database.ts'
+import { reportEngine } from '../services/store.ts'
 import * as claims from './claims/store.ts'
 import * as leftovers from './leftovers/store.ts'
 import * as retained from './retained/store.ts'
@@ -15,10 +16,12 @@ const withSql =
 
 export const progressWrites = {
   setPositions: withSql(progress.setPositions),
+  keepLosses: withSql(progress.keepLosses),
   claimPositions: withSql(progress.claimPositions),
   beginDelivery: withSql(progress.beginDelivery),
   refuseRows: withSql(progress.refuseRows),
   finishDeliveries: withSql(progress.finishDeliveries),
+  setRejections: withSql(progress.setRejections),
   tellRemadeTable: withSql(progress.tellRemadeTable),
   saveTable: withSql(tables.saveTable),
   requestOwnReload: withSql(tables.requestOwnReload),
@@ -37,6 +40,7 @@ export const progressWrites = {
   claimLeftover: withSql(leftovers.claimLeftover),
   postponeLeftover: withSql(leftovers.postponeLeftover),
   forgetLeftover: withSql(leftovers.forgetLeftover),
+  reportEngine: withSql(reportEngine),
   keepRetained: withSql(retained.keepRetained),
   endRunner: withSql(runners.endRunner),
   endOtherRunners: withSql(runners.endOtherRunners),

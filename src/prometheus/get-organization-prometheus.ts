@@ -21,7 +21,7 @@ export const getOrganizationPrometheus = operation({
   summary: 'Get organization metrics',
   description:
     'Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
-    'state, what each pipe has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
+    'state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
     'newest pipes.',
   access: 'developer',
   textType: expositionType,
@@ -55,7 +55,7 @@ export const getOrganizationPrometheus = operation({
       result: exposition([
         ...serviceFamilies(services),
         pipeCountFamily(pipes),
-        ...pipeProgressFamilies(organizationId, progress),
+        ...pipeProgressFamilies(organizationId, progress, now),
         leftoversFamily(organizationId, leftovers),
         ...peopleFamilies(members, keys),
       ]),

@@ -8,10 +8,9 @@ import {
   maxListed,
   pipeCountFamily,
   pipeProgressFamilies,
-  pipeStateFamily,
   serviceFamilies,
 } from './prometheus.ts'
-import { countPipesOfService, listPipeFigures, listPipeProgressOfService } from './store.ts'
+import { countPipesOfService, listPipeProgressOfService } from './store.ts'
 
 const exampleService = '9c1d7e52-6b3f-4c8a-8e21-5f4b3a2d1c00'
 const examplePipe = '3f2c1b6e-8d4a-4f0e-9b57-2a6d1c8e4f10'
@@ -37,36 +36,42 @@ export const getServicePrometheus = operation({
         { id: exampleService, name: 'analytics', provider: 'aws', region: 'us-east-1', state: 'running' },
       ]),
       pipeCountFamily([{ serviceId: exampleService, state: 'Running', pipes: 1 }]),
-      pipeStateFamily([{ id: examplePipe, name: 'orders', kind: 'kafka', state: 'Running' }]),
-      ...pipeProgressFamilies('1b4e28ba-2fa1-41d2-883f-0016d3cca427', [
-        {
-          id: examplePipe,
-          name: 'orders',
-          serviceId: exampleService,
-          rowsRead: 120_500,
-          bytesRead: 31_330_000,
-          rowsWritten: 120_000,
-          bytesWritten: 12_400_000,
-          rowsRefused: 2,
-          inserts: 240,
-          retries: 1,
-          lag: 498,
-          retainedBytes: null,
-        },
-      ]),
+      ...pipeProgressFamilies(
+        '1b4e28ba-2fa1-41d2-883f-0016d3cca427',
+        [
+          {
+            id: examplePipe,
+            name: 'orders',
+            kind: 'kafka',
+            state: 'Running',
+            serviceId: exampleService,
+            rowsRead: 120_500,
+            bytesRead: 31_330_000,
+            rowsWritten: 120_000,
+            bytesWritten: 12_400_000,
+            rowsRefused: 2,
+            inserts: 240,
+            retries: 1,
+            rejectedRows: 2,
+            lag: 498,
+            retainedBytes: null,
+            lastInsertAt: '2026-11-02T16:40:07.310Z',
+            deliveredUntil: '2026-11-02T16:40:06.000Z',
+          },
+        ],
+        '2026-11-02T16:40:10.000Z',
+      ),
     ]),
   },
   async run({ sql, now }, { params }) {
     const service = await loadService(sql, params.organizationId, params.serviceId)
     const counts = await countPipesOfService(sql, params)
-    const pipes = await listPipeFigures(sql, params, maxListed)
     const progress = await listPipeProgressOfService(sql, { ...params, now, limit: maxListed })
     return {
       result: exposition([
         ...serviceFamilies([service]),
         pipeCountFamily(counts),
-        pipeStateFamily(pipes),
-        ...pipeProgressFamilies(params.organizationId, progress),
+        ...pipeProgressFamilies(params.organizationId, progress, now),
       ]),
     }
   },

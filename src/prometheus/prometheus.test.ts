@@ -142,7 +142,12 @@ onBothDatabases('Prometheus', (app) => {
       const idle = await addPipe('idle', 'Stopped')
       const busy = await addPipe('busy', 'Running')
       await addFigures(busy, [5_000_000_000, 4_999_999_990, 10])
-      await app().query(`UPDATE pipe_figures SET retained_bytes = 6000000000 WHERE pipe_id = '${busy}'`)
+      await app().query(
+        `UPDATE pipe_figures SET retained_bytes = 6000000000, delivered_until = '${new Date(Date.now() - 3_600_000).toISOString()}', last_insert_at = '2026-11-02T16:40:07.310Z' WHERE pipe_id = '${busy}'`,
+      )
+      const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+      const rejected = [0, 1, 6, 7].map((ago) => `('${busy}', '${day(ago)}', ${10 ** ago})`)
+      await app().query(`INSERT INTO pipe_rejections (pipe_id, day, rejected) VALUES ${rejected.join(', ')}`)
       await addWorker(busy, 0, { lag: '4000000000', aliveMs: 3_600_000 })
       await addWorker(busy, 1, { lag: '2', aliveMs: 3_600_000 })
       await addWorker(busy, 2, { lag: '99', aliveMs: -1 })
@@ -159,6 +164,8 @@ onBothDatabases('Prometheus', (app) => {
           ['penstock_pipe_rows_written_total', 4_999_999_990],
           ['penstock_pipe_bytes_written_total', 249_999_999_500],
           ['penstock_pipe_rows_refused_total', 10],
+          // Those of the 7 days that they are kept for.
+          ['penstock_pipe_rejected_rows', 1_000_011],
           ['penstock_pipe_inserts_total', 7],
           ['penstock_pipe_retries_total', 2],
         ]
@@ -166,10 +173,24 @@ onBothDatabases('Prometheus', (app) => {
           const samples = [`${name}${labels(busy, 'busy')} ${value}`, `${name}${labels(idle, 'idle')} 0`]
           assert.deepEqual(samplesOf(text, name), samples)
         }
+        assert.deepEqual(
+          samplesOf(text, 'penstock_pipe_state'),
+          [
+            { id: busy, name: 'busy', state: 'Running' },
+            { id: idle, name: 'idle', state: 'Stopped' },
+          ].map(({ id, name, state }) => {
+            return `penstock_pipe_state${labels(id, name).slice(0, -1)},kind="kinesis",state="${state}"} 1`
+          }),
+        )
         const lag = `penstock_pipe_lag${labels(busy, 'busy')} 4000000002`
         assert.deepEqual(samplesOf(text, 'penstock_pipe_lag'), [lag])
         const retained = `penstock_pipe_retained_bytes${labels(busy, 'busy')} 6000000000`
         assert.deepEqual(samplesOf(text, 'penstock_pipe_retained_bytes'), [retained])
+        const inserted = `penstock_pipe_last_insert_timestamp_seconds${labels(busy, 'busy')} 1793637607`
+        assert.deepEqual(samplesOf(text, 'penstock_pipe_last_insert_timestamp_seconds'), [inserted])
+        const [fresh = '', ...others] = samplesOf(text, 'penstock_pipe_freshness_seconds')
+        assert.ok(fresh.startsWith(`penstock_pipe_freshness_seconds${labels(busy, 'busy')} 36`), fresh)
+        assert.deepEqual(others, [])
       }
     })
 
@@ -219,9 +240,10 @@ onBothDatabases('Prometheus', (app) => {
         `penstock_pipes{service="${serviceId}",state="Running"} 1`,
         `penstock_pipes{service="${serviceId}",state="Stopped"} 1`,
       ])
+      const owner = `organization="${organizationId}",service="${serviceId}"`
       assert.deepEqual(samplesOf(text, 'penstock_pipe_state'), [
-        `penstock_pipe_state{pipe="${second}",name="second",kind="kinesis",state="Stopped"} 1`,
-        `penstock_pipe_state{pipe="${first}",name="first",kind="kinesis",state="Running"} 1`,
+        `penstock_pipe_state{${owner},pipe="${second}",name="second",kind="kinesis",state="Stopped"} 1`,
+        `penstock_pipe_state{${owner},pipe="${first}",name="first",kind="kinesis",state="Running"} 1`,
       ])
       assert.ok(!text.includes('penstock_members') && !text.includes(secondId))
     })

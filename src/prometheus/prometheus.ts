@@ -2,7 +2,8 @@
 // than a limit, whatever the organization holds.
 import { seriesName } from '../lib/metrics.ts'
 import { Type } from '../lib/schema.ts'
-import type { PipeCount, PipeFigures, PipeProgressFigures, ServiceFigures } from './store.ts'
+import { freshnessOf } from '../progress/pipe-metrics.ts'
+import type { PipeCount, PipeProgressFigures, ServiceFigures } from './store.ts'
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -61,14 +62,6 @@ export function pipeCountFamily(counts: PipeCount[]): Family {
   }
 }
 
-export function pipeStateFamily(pipes: PipeFigures[]): Family {
-  return {
-    name: 'penstock_pipe_state',
-    help: `1 for the state that the pipe is in (the ${maxListed} newest pipes of the service).`,
-    samples: pipes.map(({ id, name, kind, state }) => ({ labels: { pipe: id, name, kind, state }, value: 1 })),
-  }
-}
-
 const counters = [
   ['rows_read', 'rowsRead', 'Records and rows of files that the pipe has read'],
   ['bytes_read', 'bytesRead', 'Bytes that the pipe has read, as they lie in the source'],
@@ -79,19 +72,29 @@ const counters = [
   ['retries', 'retries', 'Attempts of the pipe that failed and were repeated'],
 ] as const
 
-export function pipeProgressFamilies(organizationId: string, pipes: PipeProgressFigures[]): Family[] {
+export function pipeProgressFamilies(organizationId: string, pipes: PipeProgressFigures[], now: string): Family[] {
   const newest = `(the ${maxListed} newest pipes)`
   const labelled = pipes.map((pipe) => {
     const { id, name, serviceId } = pipe
     return { pipe, labels: { organization: organizationId, service: serviceId, pipe: id, name } }
   })
   return [
+    {
+      name: 'penstock_pipe_state',
+      help: `1 for the state that the pipe is in ${newest}.`,
+      samples: labelled.map(({ pipe: { kind, state }, labels }) => ({ labels: { ...labels, kind, state }, value: 1 })),
+    },
     ...counters.map(([name, field, help]) => ({
       name: `penstock_pipe_${name}_total`,
       help: `${help} ${newest}.`,
       type: 'counter' as const,
       samples: labelled.map(({ pipe, labels }) => ({ labels, value: pipe[field] })),
     })),
+    {
+      name: 'penstock_pipe_rejected_rows',
+      help: `Rejected rows of the pipe that are kept and can be replayed ${newest}.`,
+      samples: labelled.map(({ pipe: { rejectedRows }, labels }) => ({ labels, value: rejectedRows })),
+    },
     {
       name: 'penstock_pipe_lag',
       help: `Records or files that wait in the source, of pipes that know it ${newest}.`,
@@ -102,6 +105,21 @@ export function pipeProgressFamilies(organizationId: string, pipes: PipeProgress
       help: `Bytes of its log that the source keeps until the pipe has taken them, of pipes that know it ${newest}.`,
       samples: labelled.flatMap(({ pipe: { retainedBytes }, labels }) =>
         retainedBytes === null ? [] : [{ labels, value: retainedBytes }],
+      ),
+    },
+    {
+      name: 'penstock_pipe_freshness_seconds',
+      help: `Seconds since the moment up to which the source is known to be delivered, of pipes that know it ${newest}.`,
+      samples: labelled.flatMap(({ pipe, labels }) => {
+        const value = freshnessOf(pipe, now)
+        return value === null ? [] : [{ labels, value }]
+      }),
+    },
+    {
+      name: 'penstock_pipe_last_insert_timestamp_seconds',
+      help: `When the engine last took a batch of the pipe, in seconds since 1970, of pipes that have inserted ${newest}.`,
+      samples: labelled.flatMap(({ pipe: { lastInsertAt }, labels }) =>
+        lastInsertAt === null ? [] : [{ labels, value: Math.floor(Date.parse(lastInsertAt) / 1_000) }],
       ),
     },
   ]

@@ -1,5 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import { type CountedFigures, countedText } from '../progress/figures/store.ts'
+import { firstKeptDay, keptRejectionsText } from '../progress/rejections/store.ts'
 import type { Provider, ServiceState } from '../services/service.ts'
 
 export interface ServiceFigures {
@@ -16,26 +17,28 @@ export interface PipeCount {
   pipes: number
 }
 
-export interface PipeFigures {
-  id: string
-  name: string
-  kind: string
-  state: string
-}
-
 /** What a pipe has moved, and what waits for it. */
 export interface PipeProgressFigures extends CountedFigures {
   id: string
   name: string
+  kind: string
+  state: string
   serviceId: string
   /** Null when no worker of it knows. */
   lag: number | null
+  /** That are kept now, and can be tried again. */
+  rejectedRows: number
   /** Of its log, by the source; null when nobody knows, and for kinds that keep none. */
   retainedBytes: number | null
+  /** Null before the first insert. */
+  lastInsertAt: string | null
+  /** Up to this moment the source is known to be delivered. */
+  deliveredUntil: string | null
 }
 
 type Organization = { organizationId: string }
 type Service = Organization & { serviceId: string }
+type Now = { now: string; firstKeptDay: string }
 
 const servicesStatement = statement<Organization & { limit: number }, ServiceFigures>(
   `SELECT id, name, provider, region, state FROM services WHERE organization_id = :organizationId
@@ -55,21 +58,19 @@ const pipeCountsOfServiceStatement = statement<Service, PipeCount>(
    WHERE services.id = :serviceId AND services.organization_id = :organizationId
    GROUP BY pipes.service_id, pipes.state ORDER BY pipes.state`,
 )
-const pipesStatement = statement<Service & { limit: number }, PipeFigures>(
-  `SELECT id, name, kind, state FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
-   ORDER BY created_at DESC, id DESC LIMIT :limit`,
-)
 /** First the ids, which an index has in order: what else a pipe has is read of those that are shown. */
 const progressText = (newest: string) =>
-  `SELECT pipes.id, pipes.name, pipes.service_id AS "serviceId", ${countedText},
+  `SELECT pipes.id, pipes.name, pipes.kind, pipes.state, pipes.service_id AS "serviceId", ${countedText},
      (SELECT CAST(sum(workers.lag_records) AS bigint) FROM pipe_workers AS workers
       WHERE workers.pipe_id = pipes.id AND workers.expires_at > :now) AS lag,
-     figures.retained_bytes AS "retainedBytes"
+     ${keptRejectionsText} AS "rejectedRows",
+     figures.retained_bytes AS "retainedBytes", figures.last_insert_at AS "lastInsertAt",
+     figures.delivered_until AS "deliveredUntil"
    FROM (${newest}) AS newest
    JOIN pipes ON pipes.id = newest.id
    LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id
    ORDER BY pipes.created_at DESC, pipes.id DESC`
-const progressStatement = statement<Organization & { now: string; limit: number }, PipeProgressFigures>(
+const progressStatement = statement<Organization & Now & { limit: number }, PipeProgressFigures>(
   progressText(
     `SELECT pipes.id
      FROM (
@@ -79,7 +80,7 @@ const progressStatement = statement<Organization & { now: string; limit: number 
      ORDER BY pipes.created_at DESC, pipes.id DESC LIMIT :limit`,
   ),
 )
-const progressOfServiceStatement = statement<Service & { now: string; limit: number }, PipeProgressFigures>(
+const progressOfServiceStatement = statement<Service & Now & { limit: number }, PipeProgressFigures>(
   progressText(
     `SELECT id FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
      ORDER BY created_at DESC, id DESC LIMIT :limit`,
@@ -117,25 +118,19 @@ export async function countPipesOfService(sql: Sql, service: Service): Promise<P
   return sql.all(pipeCountsOfServiceStatement, { organizationId, serviceId })
 }
 
-/** The newest, no more than the limit. */
-export async function listPipeFigures(sql: Sql, service: Service, limit: number): Promise<PipeFigures[]> {
-  const { organizationId, serviceId } = service
-  return sql.all(pipesStatement, { organizationId, serviceId, limit })
-}
-
 /** What the newest pipes of the newest services have moved, no more of either than the limit. */
 export async function listPipeProgress(
   sql: Sql,
   { organizationId, now, limit }: Organization & { now: string; limit: number },
 ): Promise<PipeProgressFigures[]> {
-  return sql.all(progressStatement, { organizationId, now, limit })
+  return sql.all(progressStatement, { organizationId, now, firstKeptDay: firstKeptDay(now), limit })
 }
 
 export async function listPipeProgressOfService(
   sql: Sql,
   { organizationId, serviceId, now, limit }: Service & { now: string; limit: number },
 ): Promise<PipeProgressFigures[]> {
-  return sql.all(progressOfServiceStatement, { organizationId, serviceId, now, limit })
+  return sql.all(progressOfServiceStatement, { organizationId, serviceId, now, firstKeptDay: firstKeptDay(now), limit })
 }
 
 export async function countMembers(sql: Sql, organizationId: string): Promise<{ admins: number; developers: number }> {

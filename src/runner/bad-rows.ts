@@ -1,6 +1,7 @@
 // Finds the rows that the engine does not take in a batch that it has refused, and keeps them beside the table. Nothing is stored
 // while they are looked for: they are tried out on a table that keeps nothing.
 import type { BadRow, Sink } from '../engine/engine.ts'
+import { firstPlace } from '../lib/binary-search.ts'
 import type { RefusedRow } from './delivery.ts'
 import type { Rows } from './rows.ts'
 
@@ -8,7 +9,7 @@ import type { Rows } from './rows.ts'
 export type TryOut = (rows: Rows) => Promise<string | undefined>
 
 const triesAtOnce = 4
-const longestReason = 500
+export const longestReason = 500
 /** So that a batch whose rows are all refused stays small in the database. */
 const manyRefused = 1_000
 const longestReasonOfMany = 80
@@ -88,15 +89,8 @@ async function tryHalves(
   ]
 }
 
-/** The place of the first number that is not below `least`. */
 function firstFrom(sorted: number[], least: number): number {
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (sorted[middle]! < least) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstPlace(sorted.length, (place) => sorted[place]! >= least)
 }
 
 const mostKeptAtOnce = 1_000

@@ -1,14 +1,16 @@
 // Takes the rows of one delivery, which is recorded, to the engine. Rows that the engine refuses are recorded before any of the
 // others are sent: whoever repeats the delivery then sends the same rows.
 import { EngineError, type Insert, type InsertOutcome } from '../engine/engine.ts'
-import { errorCodeOf } from '../engine/engine-failure.ts'
+import { meaningOfRows } from '../engine/error-meanings.ts'
+import { countOf } from '../lib/count-text.ts'
 import { makeBackOff, pause } from './back-off.ts'
 import { findRefused, keepRefused, recordOf, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
 import { addFigures, noFigures } from './figures.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
-import { countOf, timeOf } from './status.ts'
+import { findSkipped } from './skipped-rows.ts'
+import { timeOf } from './status.ts'
 import type { FigureChanges } from './worker.ts'
 
 export interface Pending {
@@ -64,14 +66,23 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Fi
     let found: RefusedRow[] = []
     const told = `Looking for the rows that the engine refuses among ${countOf(among.count, 'row')}`
     status.doing(told)
+    const note = async (some: RefusedRow[]): Promise<void> => {
+      found.push(...some)
+      // Everything is recorded each time, so the portions grow.
+      if (found.length < Math.max(leastRecorded, refused.length / 4)) return
+      await refuse(found)
+      found = []
+      status.doing(`${told}; ${countOf(refused.length, 'row')} found`)
+    }
     try {
-      for await (const some of findRefused(rows, refused, tryOut)) {
-        found.push(...some)
-        // Everything is recorded each time, so the portions grow.
-        if (found.length < Math.max(leastRecorded, refused.length / 4)) continue
-        await refuse(found)
-        found = []
-        status.doing(`${told}; ${countOf(refused.length, 'row')} found`)
+      const knownCount = refused.length
+      const options = { sink, tryOut, token: id, settings: session.settings, signal: stopping }
+      const skipped = findSkipped(rows, refused, options)
+      let step = await skipped.next()
+      for (; !step.done; step = await skipped.next()) await note(step.value)
+      const hasFound = refused.length + found.length > knownCount
+      if (!(step.value && hasFound)) {
+        for await (const some of findRefused(rows, joinRefused(refused, found), tryOut)) await note(some)
       }
     } catch (error) {
       const isBrokenOff = error === stopping.reason || error instanceof EngineError
@@ -146,12 +157,13 @@ function figuresOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }:
   })
 }
 
-/** Of the engine's error, the number alone is told. */
-function refusedOnlyTogether({ detail }: EngineError): EngineError {
-  const code = errorCodeOf(undefined, detail)
-  const number = code > 0 ? ` (its error ${code})` : ''
+/** The engine's own words stay in the engine. */
+function refusedOnlyTogether({ code }: EngineError): EngineError {
+  const meaning = meaningOfRows(code)
+  const reason = code > 0 ? `: it ${meaning ?? 'gives a reason of its own'} (its error ${code})` : ''
   return new EngineError(
     'user',
-    `the engine refuses a batch of rows${number} although its table would take every single one; check the materialized views and limits that depend on the table`,
+    `the engine refuses a batch of rows although its table would take every single one${reason}; ` +
+      'check the materialized views and limits that depend on the table',
   )
 }

@@ -12,8 +12,8 @@ import type { Session } from './session.ts'
 
 export interface Dispatch {
   lanes: Lanes
-  /** Only when a lane is free. */
-  start(id: string, ranges: DeliveryRange[], rows: Rows | undefined): void
+  /** Only when a lane is free. `newestMs`: when the newest of the records came into the source. */
+  start(id: string, ranges: DeliveryRange[], rows: Rows | undefined, newestMs?: number): void
   /** What is under way when `work` ends, is awaited; what failed first is thrown. `stopped` when a delivery was given up. */
   run<Result>(work: () => Promise<Result>): Promise<Result | 'stopped'>
 }
@@ -37,7 +37,7 @@ export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0
 
   return {
     lanes,
-    start(id, ranges, rows) {
+    start(id, ranges, rows, newestMs) {
       const sent = rows && rows.count > 0 ? rows : undefined
       const entry = ledger.add(sent && id, ranges, sent && shapeDigest(sent.shape))
       const begun = ledger.begin(entry)
@@ -54,6 +54,7 @@ export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0
         }
         await ledger.finish(entry, addFigures(figures, { retries: session.takeRetries() }))
         rows?.release?.()
+        if (newestMs !== undefined) session.status.delivered(newestMs)
         session.well()
       })
     },

@@ -7,6 +7,7 @@ export const noFigures: Readonly<FigureChanges> = {
   rowsWritten: 0,
   bytesWritten: 0,
   rowsRefused: 0,
+  rowsReplayed: 0,
   inserts: 0,
   retries: 0,
 }
@@ -18,6 +19,7 @@ export function addFigures(one: FigureChanges, other: Partial<FigureChanges>): F
     rowsWritten: one.rowsWritten + (other.rowsWritten ?? 0),
     bytesWritten: one.bytesWritten + (other.bytesWritten ?? 0),
     rowsRefused: one.rowsRefused + (other.rowsRefused ?? 0),
+    rowsReplayed: one.rowsReplayed + (other.rowsReplayed ?? 0),
     inserts: one.inserts + (other.inserts ?? 0),
     retries: one.retries + (other.retries ?? 0),
   }

@@ -13,4 +13,7 @@ it('a source that is not connected is told with what was found, where that is kn
   const failure = new ProbeFailure({ step: 'connect', code: 'host_unknown', reason, remedy: 'check the name' })
   assert.deepEqual(judge(new NotConnected(), pipe), { kind: 'passing', reason: broken })
   assert.deepEqual(judge(readerError(failure), pipe), { kind: 'passing', reason: `${broken}: ${reason}` })
+  const answer = { step: 'read', code: 'source_failed', reason: 'the source is full', remedy: 'empty it' } as const
+  const told = { kind: 'passing', reason: 'the source is full; empty it' }
+  assert.deepEqual(judge(new NotConnected(undefined, new ProbeFailure(answer)), pipe), told)
 })

@@ -3,7 +3,7 @@
 import { EngineError } from '../engine/engine.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
-import { NotConnected, ProbeFailure } from '../sources/source.ts'
+import { NotConnected, ProbeFailure, SourceChanged } from '../sources/source.ts'
 import { shownText } from './status.ts'
 import { PlaceLost } from './worker.ts'
 
@@ -45,10 +45,16 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
     return { kind: error.kind === 'passing' ? 'passing' : 'user', reason: error.message }
   }
   if (error instanceof NotConnected) {
-    const found = error.cause instanceof ProbeFailure ? `: ${error.cause.reason}` : ''
+    const { cause } = error
+    // The source was reached, and says why it does not go on.
+    if (cause instanceof ProbeFailure && cause.code === 'source_failed') {
+      return { kind: 'passing', reason: `${cause.reason}; ${cause.remedy}` }
+    }
+    const found = cause instanceof ProbeFailure ? `: ${cause.reason}` : ''
     const place = error.place ?? placeOf(pipe)
     return { kind: 'passing', reason: `${place} cannot be reached, or broke the connection off${found}` }
   }
+  if (error instanceof SourceChanged) return { kind: 'passing', reason: error.reason }
   if (error instanceof StoreFailure) {
     return { kind: 'passing', reason: "Penstock's own database did not answer as it should" }
   }

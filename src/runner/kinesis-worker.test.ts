@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
 import { MemoryStore } from '../../test/runner-world/memory-store.ts'
 import { makeRunnerWorld } from '../../test/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
@@ -22,11 +23,11 @@ const range = (count: number, first = 0): number[] => Array.from({ length: count
 describe('a worker of a kinesis pipe with enhanced fan-out', () => {
   let behind: KinesisServer
   let stream: FanOutServer
-  let engine: PaperEngine
+  let engine: TestEngine
   before(async () => {
     behind = await startKinesis()
     stream = await startFanOut(behind)
-    engine = await startPaperEngine({ hasTokens: true })
+    engine = await openEmbeddedEngine()
   })
   after(async () => {
     await engine.close()
@@ -39,18 +40,17 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
       streamName,
       range(count, first).map((number) => ({ key: `key ${number}`, value: Buffer.from(JSON.stringify({ number })) })),
     )
-  const numbersIn = (table: string): number[] =>
-    (engine.tables.has(`default.${table}`) ? engine.rows(table) : [])
-      .map(({ number }) => Number(number))
-      .toSorted((one, other) => one - other)
+  const numbersIn = async (table: string): Promise<number[]> =>
+    (await engine.rowsIfAny(table)).map(({ number }) => Number(number)).toSorted((one, other) => one - other)
 
-  async function until(isSo: () => boolean, what: string): Promise<void> {
-    for (let round = 0; round < 4_000 && !isSo(); round++) await wait(10)
-    assert.ok(isSo(), what)
+  async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    for (let round = 0; round < 800 && !(await isSo()); round++) await wait(askAgainMs)
+    assert.ok(await isSo(), what)
   }
 
   function worldOf(streamName: string, table: string) {
     const shown = { ...kinesisConfig, streamName, useEnhancedFanOut: true }
+    const { protocol, host, port, username, password, database } = engine
     const store = new MemoryStore()
     const statuses: WorkerStatus[] = []
     const context = { ...kinesisContext(stream.endpoint), pipeId: `pipe-of-${table}` }
@@ -62,15 +62,14 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
       source: shown,
       settings: { streaming_max_insert_wait_ms: 50 },
     }
-    pipe.destination = { database: 'default', table, columns, managedTable: true, tableDefinition: definition }
-    const { protocol, host, port, username, password } = engine
+    pipe.destination = { database, table, columns, managedTable: true, tableDefinition: definition }
     const access = { protocol, host, port, username, password: new Secret(password) }
     let epoch = 0
     const newWorker = (): Worker => {
       epoch++
       const place = { slot: 0, slots: 1, epoch }
       const opened = { pipeId: pipe.id, slot: 0, epoch }
-      const target = { database: 'default', table, columns, definition }
+      const target = { database, table, columns, definition }
       const tell = (status: WorkerStatus): void => void statuses.push(status)
       const made = { ...parts, ...place, pipe, source, store: store.of(place), egress: loopbackEgress, context, tell }
       return makeWorker(
@@ -89,7 +88,7 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     engine.cutNext({ matching: /^INSERT/i, times: 2 })
     const first = world.newWorker()
     const running = first.run()
-    await until(() => numbersIn('orders').length > 0, 'something has come')
+    await until(async () => (await numbersIn('orders')).length > 0, 'something has come')
     first.abort()
     await running
     stream.manners.breaksInFrame = Infinity
@@ -97,13 +96,19 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     const ran = second.run()
     await behind.split('orders', 'shardId-000000000000')
     await put('orders', 100, 100)
-    await until(() => numbersIn('orders').length >= 200 && world.store.deliveries.size === 0, 'all have come')
+    await until(
+      async () => (await numbersIn('orders')).length >= 200 && world.store.deliveries.size === 0,
+      'all have come',
+    )
     await until(() => stream.subscriptions() >= 3, 'all shards are subscribed to')
     await put('orders', 100, 200)
-    await until(() => numbersIn('orders').length >= 300 && world.store.deliveries.size === 0, 'the rest has come')
+    await until(
+      async () => (await numbersIn('orders')).length >= 300 && world.store.deliveries.size === 0,
+      'the rest has come',
+    )
     second.stop()
     assert.deepEqual(await ran, { end: 'stopped' })
-    assert.deepEqual(numbersIn('orders'), range(300))
+    assert.deepEqual(await numbersIn('orders'), range(300))
     await until(() => stream.subscriptions() === 0, 'no subscription is left')
   })
 
@@ -116,9 +121,9 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     const told = 'Waiting for records; by polling, because the stream "refunds" has as many consumers as it may have'
     await until(() => world.statuses.some(({ doing }) => doing === told), 'it says so')
     await put('refunds', 10)
-    await until(() => numbersIn('refunds').length >= 10, 'all have come')
+    await until(async () => (await numbersIn('refunds')).length >= 10, 'all have come')
     worker.stop()
     assert.deepEqual(await running, { end: 'stopped' })
-    assert.deepEqual(numbersIn('refunds'), range(10))
+    assert.deepEqual(await numbersIn('refunds'), range(10))
   })
 })

@@ -8,6 +8,7 @@ import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts
 import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
 import { ProbeFailure, type SourceReader } from '../sources/source.ts'
+import { notARow } from './queue/given-up.ts'
 
 const batchSize = { rows: 2, bytes: 1_000, note: () => undefined }
 const encoders = lineEncoders({ pieceBytes: [10] })
@@ -252,16 +253,17 @@ describe('a worker', () => {
 
   it('fails when the engine refuses rows that its table would take', async () => {
     const world = worldOf({ isEndless: false })
-    const words = 'Code: 306. DB::Exception: Stack size too large. (TOO_DEEP_RECURSION)'
-    for (const [detail, number] of [
-      ['view', ''],
-      [words, ' (its error 306)'],
+    for (const [code, said] of [
+      [0, ''],
+      [306, ': it has a limit on the size or the depth of a value (its error 306)'],
+      [395, ': it runs throwIf, which fails on purpose (its error 395)'],
+      [9_999, ': it gives a reason of its own (its error 9999)'],
     ] as const) {
-      world.engine.refusal = new EngineError('data', 'refused', detail)
+      world.engine.refusal = new EngineError('data', 'refused', 'words of the engine', code)
       assert.deepEqual(await world.newWorker().run(), {
         end: 'failed',
         reason:
-          `the engine refuses a batch of rows${number} although its table would take every single one; ` +
+          `the engine refuses a batch of rows although its table would take every single one${said}; ` +
           'check the materialized views and limits that depend on the table',
       })
     }
@@ -281,12 +283,42 @@ describe('a worker', () => {
     assert.deepEqual(world.engine.lines, ['second line'])
   })
 
-  it('fails when an object was replaced while it was being loaded', async () => {
-    const objects = { one: 'first line\nsecond line\nthird line\n' }
+  it('rejects the rest of an object that was replaced while it was being loaded, and goes on with the others', async () => {
+    const objects = { one: 'first line\nsecond line\nthird line\n', two: 'fourth line\n' }
     const world = worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass) })
-    world.store.positions.set('objects', { partition: 'objects', position: '', within: 'other one', offsetBytes: 11 })
-    const end = await world.newWorker().run()
-    assert.equal(end.end, 'failed')
-    assert.match(end.end === 'failed' ? end.reason : '', /replaced or deleted while it was being loaded/)
+    world.store.positions.set('objects', { partition: 'objects', position: '', within: 'etog one', offsetBytes: 11 })
+    assert.equal((await world.newWorker().run()).end, 'completed')
+    assert.deepEqual(world.engine.lines, ['fourth line'])
+    const [rejected, ...others] = [...world.engine.badRows.values()]
+    assert.equal(others.length, 0)
+    assert.equal(rejected?.position, 'the object one')
+    assert.match(rejected?.reason ?? '', /"one" was changed or deleted .*a part of it is in the table$/)
+  })
+
+  describe('with an object that cannot be read', () => {
+    const worldWith = (objects: Record<string, string>) =>
+      worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass), state: 'Provisioning' })
+
+    it('fails when it is the first, and says which', async () => {
+      const world = worldWith({ one: 'BROKEN\n', two: 'second line\n' })
+      const end = await world.newWorker().run()
+      assert.match(end.end === 'failed' ? end.reason : '', /it is broken/)
+      assert.deepEqual(world.engine.lines, [])
+      assert.equal(world.engine.badRows.size, 0)
+    })
+
+    it('rejects it when others could be read, and goes on', async () => {
+      const world = worldWith({ one: 'first line\n', three: 'third line\n', two: 'BROKEN\n' })
+      assert.equal((await world.newWorker().run()).end, 'completed')
+      assert.deepEqual(world.engine.lines.toSorted(), ['first line', 'third line'])
+      const rejected = [...world.engine.badRows.values()]
+      assert.deepEqual(
+        rejected.map(({ position, meta }) => [position, meta]),
+        [['the object two', notARow]],
+      )
+      assert.equal(world.store.figures.rowsRefused, 1)
+      assert.equal(world.statuses.at(-1)?.state, 'degraded')
+      assert.match(world.statuses.at(-1)?.reason ?? '', /it is broken/)
+    })
   })
 })

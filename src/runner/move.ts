@@ -5,6 +5,7 @@ import type { StoredPipe } from '../pipes/pipe.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
+import { makeDamage } from './damaged-objects.ts'
 import { noFigures } from './figures.ts'
 import { moveObjects, objectLanes } from './object-worker.ts'
 import { makePatience } from './patience.ts'
@@ -20,6 +21,7 @@ import {
   type WorkerTimes,
   withReader,
 } from './session.ts'
+import { type Measured, measureWhileStalled } from './stalled-lag.ts'
 import { makeStatus, timeOf } from './status.ts'
 import { moveStream, streamLanes } from './stream-worker.ts'
 import { type Turns, turnsOfProcess } from './turns.ts'
@@ -27,6 +29,7 @@ import type { CommonParts, Worker, WorkerEnd, WorkerParts } from './worker.ts'
 
 /** What has been aborted and still does not end is left to itself. */
 const graceMs = 1_000
+const measureTimeoutMs = 10_000
 
 /** Only tests bring their own. */
 export interface WorkerOptions {
@@ -45,6 +48,10 @@ export interface Mover<End> {
   close(end: End): Promise<void>
   /** All that can be tried without moving anything. */
   prepare(end: End, signal: AbortSignal): Promise<void>
+  /** What waits in the source, counted from the stored positions. Not called while `move` reports it. */
+  measure(signal: AbortSignal): Promise<Measured>
+  /** How long `move` waits for new input without a report, beyond `times.idleReadMs`. */
+  longestWaitMs?: number
   /** Resolves when the worker was told to stop, or when nothing is left to move. */
   move(session: CommonSession, end: End): Promise<'stopped' | 'completed'>
 }
@@ -54,9 +61,10 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
   const settings = { ...defaultSettings, ...pipe.settings }
   const isStream = pipe.kind !== 'objectStorage'
   const tries: Tries = new Map()
+  const damage = makeDamage()
   const moveAll = (session: Session): Promise<'stopped' | 'completed'> => {
     if (isStream) return moveStream(session)
-    return hasQueue(pipe) ? moveQueue(session, tries) : moveObjects(session)
+    return hasQueue(pipe) ? moveQueue(session, tries) : moveObjects(session, damage)
   }
   return runMover(parts, options, {
     lanes: isStream ? streamLanes(pipe) : objectLanes(pipe.scaling, settings),
@@ -67,6 +75,13 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
       const share = { index: parts.slot, count: parts.slots }
       await withReader({ parts, signal }, positionsOf(positions), { share }, async () => undefined)
     },
+    async measure(signal) {
+      const positions = (await parts.store.listPositions()).filter((position) => position.slot === undefined)
+      const share = { index: parts.slot, count: parts.slots }
+      const lag = await parts.source.measureLag?.(positionsOf(positions), { egress: parts.egress, signal }, share)
+      return { lag }
+    },
+    longestWaitMs: isStream ? 0 : settings.object_storage_polling_interval_ms,
     async move(common, sink) {
       const encoders = options.encoders ?? (await import('./encoding/encoder.ts'))
       const session: Session = { ...common, parts, sink, encoders }
@@ -86,7 +101,13 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
   const times = { ...usualTimes, ...options.times }
   const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.lanes)
   const turn = (options.turns ?? turnsOfProcess).join(pipe.scaling.replicaCpuMillicores)
-  const status = makeStatus(parts.tell)
+  const measuring = measureWhileStalled({
+    status: makeStatus(parts.tell),
+    measure: (signal) => mover.measure(signal),
+    everyMs: times.stalledMs + (mover.longestWaitMs ?? 0),
+    timeoutMs: measureTimeoutMs,
+  })
+  const { status } = measuring
   const patience = makePatience(pipe, times, parts.log)
   const aborting = new AbortController()
   const stopping = new AbortController()
@@ -114,9 +135,10 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
       status,
       turn,
       batchSize,
-      well() {
+      well(reason) {
         patience.well()
-        status.well()
+        if (reason === undefined) status.well()
+        else status.degrade(reason)
       },
       countRetry: () => {
         retries++
@@ -176,7 +198,9 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     },
     async run() {
       isRunning = true
+      measuring.start()
       const ended = runUntilEnd().finally(async () => {
+        measuring.stop()
         status.close()
         turn.leave()
         await closeEngine()

@@ -10,14 +10,16 @@ import type { Session } from './session.ts'
 export interface ObjectToLoad extends Pick<Batch, 'partition' | 'from' | 'next'> {
   object: NonNullable<Batch['object']>
   beginByte: number
-  /** A piece is on its way, and the next one begins here; null: there is none. */
-  taken?(endByte: number | null): void
+  /** A piece with these rows is on its way, and the next one begins here; null: there is none. */
+  taken?(endByte: number | null, rows: Rows): void
 }
 
 export interface ObjectLoader {
   /** Whether nothing waits to be joined with what comes next. */
   readonly isEmpty: boolean
   load(object: ObjectToLoad): Promise<void>
+  /** Takes what was made of an object, in its order. */
+  take(range: DeliveryRange, rows: Rows): Promise<void>
   /** Sends what waits. */
   flush(): Promise<void>
 }
@@ -84,6 +86,7 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
       return joined.length === 0
     },
     flush,
+    take,
     async load({ object, partition, from, next, beginByte, taken }) {
       // Of the whole session: an object that is one piece is read while it is inserted.
       const options = { partition, beginByte, pieceBytes, signal }
@@ -104,7 +107,7 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
         const { beginByte: begin, endByte: end, rows } = step.value
         const bytes = begin === 0 && end === null ? {} : { beginByte: begin, endByte: end }
         await take({ partition, from, next, ...bytes }, rows)
-        taken?.(end)
+        taken?.(end, rows)
         isLoaded = end === null
       }
       if (isLoaded) return

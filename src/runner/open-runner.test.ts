@@ -1,21 +1,24 @@
-// A whole Penstock that moves rows: from object storage through real workers into an engine on paper.
+// A whole Penstock that moves rows: from object storage through real workers into an engine.
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { until } from '../../test/fake-workers.ts'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
+import { until as untilTrue } from '../../test/fake-workers.ts'
 import { onBothDatabases } from '../../test/harness.ts'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
 import { serviceOfPipes } from '../../test/pipes.ts'
 import { type ObjectServer, startObjectServer } from '../../test/sources/object-server.ts'
+
+const until: typeof untilTrue = (look, what) => untilTrue(look, what, { everyMs: askAgainMs })
 
 const linesOf = (ids: unknown[]): Uint8Array => Buffer.from(ids.map((id) => `{"id":${JSON.stringify(id)}}\n`).join(''))
 
 onBothDatabases(
   'a pipe that runs',
   (app) => {
-    let engine: PaperEngine
+    let engine: TestEngine
     let objects: ObjectServer
     before(async () => {
-      engine = await startPaperEngine()
+      engine = await openEmbeddedEngine()
       objects = await startObjectServer()
       await app().app.listen()
     })
@@ -28,7 +31,7 @@ onBothDatabases(
       await objects.createBucket(bucket, { isPublic: true })
       const service = await serviceOfPipes(app())
       const { organizationId, serviceId, admin: key } = service
-      const { url, username, password } = engine
+      const { url, username, password, database } = engine
       const path = `/v1/organizations/${organizationId}/services/${serviceId}`
       const registered = await app().request('PATCH', path, { key, body: { endpoint: { url, username, password } } })
       assert.equal(registered.status, 200, registered.text)
@@ -45,7 +48,7 @@ onBothDatabases(
             },
           },
           destination: {
-            database: 'default',
+            database,
             table: bucket,
             columns: [{ name: 'id', type }],
             tableDefinition: { engine: { type: 'MergeTree' }, sortingKey: ['id'] },
@@ -61,7 +64,7 @@ onBothDatabases(
         }
         await until(look, () => `${state}, not ${JSON.stringify(seen)}`)
       }
-      const ids = () => engine.rows(bucket).map(({ id }) => Number(id))
+      const ids = async () => (await engine.rowsIfAny(bucket)).map(({ id }) => Number(id))
       return { ...service, createOne: create, metrics, is, ids }
     }
     const sorted = (ids: number[]): number[] => ids.toSorted((one, other) => one - other)
@@ -72,7 +75,7 @@ onBothDatabases(
       await objects.put('once', 'b.json', linesOf([3]))
       const { id } = await createOne()
       await is(id, 'Completed')
-      assert.deepEqual(sorted(ids()), [1, 2, 2, 3])
+      assert.deepEqual(sorted(await ids()), [1, 2, 2, 3])
       const { rowsWritten, delivery, stateReason } = await metrics(id)
       assert.deepEqual(
         { rowsWritten, delivery, stateReason },
@@ -81,26 +84,64 @@ onBothDatabases(
     })
 
     it('goes on where it was stopped, with a changed setting, and through an engine that is away', async () => {
-      const { createOne, is, ids, send } = await makePipe('onward', { isContinuous: true })
+      const { createOne, is, ids, send, metrics } = await makePipe('onward', { isContinuous: true })
       await objects.put('onward', '1.json', linesOf([1]))
       const { id } = await createOne()
-      await until(() => engine.tables.has('default.onward') && ids().length === 1, 'the first row')
+      await until(async () => (await ids()).length === 1, 'the first row')
       await is(id, 'Running')
       await send('PATCH', `/${id}/state`, { command: 'stop' })
       await is(id, 'Stopped')
       await objects.put('onward', '2.json', linesOf([2]))
       await send('PATCH', `/${id}/state`, { command: 'start' })
-      await until(() => ids().length === 2, 'the second row')
+      await until(async () => (await ids()).length === 2, 'the second row')
       await send('PUT', `/${id}/settings`, { object_storage_polling_interval_ms: 150 })
       await objects.put('onward', '3.json', linesOf([3]))
-      await until(() => ids().length === 3, 'the third row')
+      await until(async () => (await ids()).length === 3, 'the third row')
       await engine.stop()
       await objects.put('onward', '4.json', linesOf([4]))
       await is(id, 'Degraded')
+      assert.notEqual((await metrics(id)).lastError, null)
       await engine.start()
-      await until(() => ids().length === 4, 'the fourth row')
+      await until(async () => (await ids()).length === 4, 'the fourth row')
       await is(id, 'Running')
-      assert.deepEqual(sorted(ids()), [1, 2, 3, 4])
+      assert.equal((await metrics(id)).lastError, null)
+      assert.deepEqual(sorted(await ids()), [1, 2, 3, 4])
+      assert.equal((await send('DELETE', `/${id}`)).status, 200)
+    })
+
+    it('makes its service running when it writes, and has it checked at once when it cannot', async () => {
+      const { createOne, is, ids, send, serviceId } = await makePipe('told', { isContinuous: true })
+      // Nobody checks services here: what is known of the engine comes from the pipe.
+      const farAway = '9999-01-01T00:00:00.000Z'
+      const setState = (state: string): Promise<unknown> =>
+        app().query(
+          `UPDATE services SET state = '${state}', engine_version = '1', next_check_at = '${farAway}' WHERE id = '${serviceId}'`,
+        )
+      const service = async () => {
+        const rows = await app().query<{ state: string; next_check_at: string }>(
+          `SELECT state, next_check_at FROM services WHERE id = '${serviceId}'`,
+        )
+        return rows[0]!
+      }
+      await objects.put('told', '0001.json', linesOf([1]))
+      const { id } = await createOne()
+      await is(id, 'Running')
+      await setState('failed')
+      let written = 1
+      // Files are loaded in the order of their names.
+      const put = (number: number) => objects.put('told', `${String(number).padStart(4, '0')}.json`, linesOf([number]))
+      // A report within a second of the one before is left out.
+      await until(async () => {
+        await put(++written)
+        await until(async () => (await ids()).length === written, `row ${written}`)
+        return (await service()).state === 'running'
+      }, 'that the pipe writes')
+      await setState('running')
+      await engine.stop()
+      await put(++written)
+      await until(async () => (await service()).next_check_at < farAway, 'that the pipe cannot write')
+      await engine.start()
+      await until(async () => (await ids()).length === written, 'the last row')
       assert.equal((await send('DELETE', `/${id}`)).status, 200)
     })
 
@@ -110,27 +151,53 @@ onBothDatabases(
       const { id } = await createOne()
       await until(async () => (await metrics(id)).rowsWritten === 1, 'the first row')
       assert.equal((await metrics(id)).lastError, null)
-      engine.tables.delete('default.remade')
+      await engine.run('DROP TABLE remade')
       await objects.put('remade', '2.json', linesOf([2]))
-      await until(() => engine.tables.has('default.remade') && ids().length === 1, 'the second row')
-      assert.deepEqual(ids(), [2])
-      assert.match((await metrics(id)).lastError, /default\.remade was no longer in the engine, and was made again/)
+      await until(async () => (await ids()).length === 1, 'the second row')
+      assert.deepEqual(await ids(), [2])
+      assert.match(
+        (await metrics(id)).lastError,
+        new RegExp(`${engine.database}\\.remade was no longer in the engine, and was made again`),
+      )
     })
 
     it('keeps rows that the engine refuses, and tries them again when it is asked to', async () => {
-      const { createOne, is, ids, send, metrics } = await makePipe('refused', { isContinuous: true })
+      const { createOne, is, ids, send, metrics, organizationId, admin } = await makePipe('refused', {
+        isContinuous: true,
+      })
       await objects.put('refused', 'a.json', linesOf([1, 'two', 3]))
       const { id } = await createOne()
       await is(id, 'Running')
+      const rejectedRows = async () => {
+        const path = `/v1/organizations/${organizationId}/prometheus`
+        const { text } = await app().request('GET', path, { key: admin })
+        return Number(
+          text
+            .split('\n')
+            .find((line) => line.startsWith('penstock_pipe_rejected_rows{'))
+            ?.split(' ')[1],
+        )
+      }
       await until(async () => (await metrics(id)).rowsRefused === 1, 'one is refused')
-      assert.deepEqual(sorted(ids()), [1, 3])
+      assert.equal(await rejectedRows(), 1)
+      assert.deepEqual(sorted(await ids()), [1, 3])
       const listed = await send('GET', `/${id}/errors`)
       assert.equal(listed.body.result.length, 1, listed.text)
       assert.equal(listed.body.result[0].raw.trim(), '{"id":"two"}')
       assert.equal((await send('POST', `/${id}/errorReplay`)).status, 200)
       await until(async () => (await metrics(id)).replayRequestedAt === null, 'they were tried again')
       assert.equal((await send('GET', `/${id}/errors`)).body.result.length, 1, 'it is no better than before')
-      assert.deepEqual(sorted(ids()), [1, 3])
+      assert.deepEqual(sorted(await ids()), [1, 3])
+      assert.equal(await rejectedRows(), 1)
+      // As if the table took such rows by now.
+      const raw = `'{"id":2}\\n'`
+      await engine.run(`ALTER TABLE refused_penstock_errors UPDATE raw = ${raw} WHERE 1`, { mutations_sync: '1' })
+      assert.equal((await send('POST', `/${id}/errorReplay`)).status, 200)
+      await until(async () => (await metrics(id)).replayRequestedAt === null, 'they were tried again')
+      assert.deepEqual((await send('GET', `/${id}/errors`)).body.result, [])
+      assert.deepEqual(sorted(await ids()), [1, 2, 3])
+      assert.equal(await rejectedRows(), 0)
+      assert.equal((await metrics(id)).rowsRefused, 1, 'that counts since the pipe was created')
     })
   },
   { role: 'all' },

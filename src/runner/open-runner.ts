@@ -6,6 +6,7 @@ import type { Vault } from '../lib/vault.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
 import type { WorkerPlace } from '../progress/store.ts'
+import { makeEngineReports, type ReportEngine } from '../services/engine-reports.ts'
 import type { SourceContext } from '../sources/source.ts'
 import type { Chore } from './chore.ts'
 import type { Configuration } from './configuration.ts'
@@ -15,10 +16,11 @@ import { makeWorker } from './move.ts'
 import type { WorkerOrder } from './place.ts'
 import { makeTableStore } from './postgres/make-table-store.ts'
 import type { ReplayOrder } from './replays.ts'
+import { makeReportWork, reportingSink } from './reporting-sink.ts'
 import { makeRetainedLogChore } from './retained-log.ts'
 import { Runner } from './runner.ts'
 import type { Worker } from './worker.ts'
-import { makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
+import { held, makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
 
 export interface RunnerSurroundings {
   database: RunnerDatabase
@@ -33,6 +35,11 @@ export interface RunnerSurroundings {
 
 export function openRunner(surroundings: RunnerSurroundings): Runner {
   const { database, isAlone, log } = surroundings
+  const report = makeEngineReports({
+    reader: database.reader,
+    write: (told) => database.write('reportEngine', told, told.organizationId),
+    log,
+  })
   return new Runner({
     database,
     isAlone,
@@ -40,15 +47,16 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
     chores: makeChores(surroundings),
     makeWorker: async ({ configuration, place, slots, tell, tellDelivery }) => {
       if (configuration.pipe.kind === 'postgres') {
-        return makeReplicator(surroundings, { configuration, place, slots, tell, tellDelivery })
+        return makeReplicator(surroundings, { configuration, place, slots, tell, tellDelivery }, report)
       }
       const { source, ...parts } = await makeParts(surroundings, configuration, place)
       const { slot, epoch } = place
+      const reportWork = makeReportWork(configuration, report)
       const openSink = async (signal: AbortSignal) => {
-        const sink = await parts.openSink(signal)
+        const sink = await reportWork(parts.openSink(signal))
         tellDelivery(sink.delivery)
         if (sink.isTableNew) await tellIfRemade(surroundings, configuration.pipe, place)
-        return sink
+        return reportingSink(sink, reportWork)
       }
       return makeWorker({ ...parts, openSink, source, slot, slots, epoch, log, tell })
     },
@@ -64,6 +72,7 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
       const badRows = await openBadRows(surroundings.egress, access, { database, table }, { signal })
       try {
         await replayBadRows(parts, badRows, { signal })
+        await keepCount(surroundings, place, await badRows.countByDay(place.pipeId))
       } finally {
         await badRows.close()
       }
@@ -100,7 +109,17 @@ async function replayReplicated(
     makeReplicationEnds({ vault, egress, context }, configuration, place),
   ])
   const { pipe } = configuration
-  await replayTables({ ...ends, ...storesOf(surroundings, place), pipe, egress, context }, { signal })
+  const parts = { ...ends, ...storesOf(surroundings, place), pipe, egress, context }
+  await keepCount(surroundings, place, await replayTables(parts, { signal }))
+}
+
+/** What is rejected meanwhile may be counted twice, until the next replay. */
+async function keepCount(
+  { database }: RunnerSurroundings,
+  place: WorkerPlace,
+  countByDay: Record<string, number>,
+): Promise<void> {
+  await held(database.write('setRejections', { place, countByDay }, place.organizationId))
 }
 
 /** Loaded when there is something to do at the source of a pipe that does not run. */
@@ -136,8 +155,10 @@ function isOfKinesis(leftover: Leftover): leftover is LeftoverOf<LeftAtKinesis> 
 async function makeReplicator(
   surroundings: RunnerSurroundings,
   { configuration, place, slots, tell, tellDelivery }: WorkerOrder,
+  report: ReportEngine,
 ): Promise<Worker> {
   const { vault, egress, context, log } = surroundings
+  const reportWork = makeReportWork(configuration, report)
   const [{ makeReplicationWorker }, { openTables, ...ends }] = await Promise.all([
     import('./postgres/postgres-worker.ts'),
     makeReplicationEnds({ vault, egress, context }, configuration, place),
@@ -147,7 +168,7 @@ async function makeReplicator(
     ...ends,
     ...storesOf(surroundings, place),
     async openTables(signal) {
-      const tables = await openTables(signal)
+      const tables = await reportWork(openTables(signal))
       let isTold = false
       return {
         ...tables,
@@ -156,7 +177,7 @@ async function makeReplicator(
           // Of several tables, the one that promises less is what the pipe promises.
           if (!isTold || sink.delivery.delivery === 'at_least_once') tellDelivery(sink.delivery)
           isTold = true
-          return sink
+          return reportingSink(sink, reportWork)
         },
       }
     },

@@ -39,6 +39,7 @@ export interface PlaceStatus {
   lag: number | null
   phase: WorkerPhase | null
   retainedBytes: number | null
+  deliveredUntil: string | null
   delivery?: Delivery
 }
 
@@ -106,7 +107,7 @@ export class Place {
   }
 
   get status(): PlaceStatus {
-    const { state, reason, doing, lag, phase, retainedBytes } = this.#status
+    const { state, reason, doing, lag, phase, retainedBytes, deliveredUntilMs } = this.#status
     const delivery = this.#deliveries.get(this.#working)
     return {
       // Of what it does as of what it was changed to without an effect on its work, such as a name.
@@ -117,6 +118,7 @@ export class Place {
       lag: lag ?? null,
       phase: this.#hasCompleted ? null : (phase ?? null),
       retainedBytes: retainedBytes ?? null,
+      deliveredUntil: deliveredUntilMs === undefined ? null : new Date(deliveredUntilMs).toISOString(),
       ...(delivery ? { delivery } : {}),
     }
   }

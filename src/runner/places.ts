@@ -7,7 +7,7 @@ import type { WorkerPlace } from '../progress/store.ts'
 import { Place, type PlaceEnd, type PlaceParts, type PlaceStatus } from './place.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
-type Doing = Pick<PlaceStatus, 'doing' | 'lag' | 'retainedBytes'>
+type Doing = Pick<PlaceStatus, 'doing' | 'lag' | 'retainedBytes' | 'deliveredUntil'>
 
 export interface HeldPlace {
   place: Place
@@ -141,10 +141,10 @@ export class Places {
 
   async #keepDoing(held: HeldPlace): Promise<void> {
     const { organizationId, pipeId, slot, epoch } = held.place.place
-    const { doing, lag, retainedBytes } = held.place.status
-    const kept = { pipeId, slot, epoch, doing, lag, retainedBytes }
+    const { doing, lag, retainedBytes, deliveredUntil } = held.place.status
+    const kept = { pipeId, slot, epoch, doing, lag, retainedBytes, deliveredUntil }
     const keep = () => this.#parts.write('keepDoing', kept, organizationId)
-    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag, retainedBytes }
+    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag, retainedBytes, deliveredUntil }
   }
 
   /** One pipe in trouble must not hold up the others. */
@@ -239,9 +239,15 @@ function reasonOf(delivery: PlaceStatus['delivery']): string | null {
 }
 
 function hasOtherDoing({ place, keptDoing }: HeldPlace): boolean {
-  const { doing, lag, retainedBytes } = place.status
-  return keptDoing?.doing !== doing || keptDoing.lag !== lag || keptDoing.retainedBytes !== retainedBytes
+  const { doing, lag, retainedBytes, deliveredUntil } = place.status
+  if (keptDoing?.doing !== doing || keptDoing.lag !== lag || keptDoing.retainedBytes !== retainedBytes) return true
+  if (deliveredUntil === null || keptDoing.deliveredUntil === null) return keptDoing.deliveredUntil !== deliveredUntil
+  // It moves all the time: a pipe that waits for records is not to be written each second.
+  return Date.parse(deliveredUntil) - Date.parse(keptDoing.deliveredUntil) >= deliveredEveryMs
 }
+
+/** `freshnessSeconds` is late by so much at most. */
+const deliveredEveryMs = 5_000
 
 /** Whether it came to its end in time. */
 export async function within(work: Promise<unknown>, limitMs: number): Promise<boolean> {

@@ -1,24 +1,25 @@
 // Moves the objects that a queue tells of. Each version of an object is a partition of its own: it is claimed before anything of it
 // is sent, and the queue may forget it only when all of it is durable, so that whatever is told twice is loaded once.
 
-import { makeClaimedObjects } from './queue/claimed-objects.ts'
+import { claimedRanges, makeClaimedObjects } from './queue/claimed-objects.ts'
 import { followQueue } from './queue/follow-queue.ts'
 import type { Tries } from './queue/object-trouble.ts'
-import { makePatientSink } from './queue/patient-sink.ts'
-import { rebuildQueued } from './queue/rebuild.ts'
+import { makePatientSink, nameByObject } from './queue/patient-sink.ts'
 import { makeRecording } from './queue/recording.ts'
 import { tellWholeObjects } from './queue/whole-objects.ts'
+import { rebuildObjects } from './rebuild-objects.ts'
 import { recover } from './recover.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 
 /** Resolves when the worker was told to stop. `tries` outlives the session. */
 export async function moveQueue(given: Session, tries: Tries): Promise<'stopped' | 'completed'> {
   const recording = makeRecording(given.store)
-  const session = { ...given, store: recording.store, sink: makePatientSink(given) }
+  const session = { ...given, store: recording.store, sink: nameByObject(makePatientSink(given), given) }
   const encoder = tellWholeObjects(session.encoders.makeObjectEncoder(encoderPartsOf(session.parts)))
+  const rebuilding = { session, encoder, recording, openObjects: () => claimedRanges(session) }
   const left = await recover(
     session,
-    (delivery, use) => rebuildQueued({ session, encoder, recording }, delivery, use),
+    (delivery, use) => rebuildObjects(rebuilding, delivery, use),
     async () => 'done',
   )
   if (!left) return 'stopped'

@@ -67,6 +67,7 @@ function makeWorld(): World {
               .slice(0, Math.min(limit, 4)),
           ),
         count: async () => listed().length,
+        countByDay: async () => ({}),
         markReplayed: (_pipeId, ids) =>
           pass('markReplayed', async () => {
             for (const id of ids) replayed.add(id)
@@ -107,6 +108,7 @@ describe('replay', () => {
     )
     assert.equal(world.store.deliveries.size, 0)
     assert.equal(world.store.figures.rowsWritten, 4)
+    assert.equal(world.store.figures.rowsReplayed, 4)
   })
 
   for (const mode of ['fail', 'lost', 'die'] satisfies FaultMode[]) {

@@ -118,7 +118,10 @@ async function replayPage(replay: Replay, page: BadRow[]): Promise<ReplayOutcome
     if (!trial) return undefined
     const rowsThatAre = (fate: Fate): BadRow[] => page.filter((row) => trial.fateOf(row) === fate)
     const superseded = rowsThatAre('void')
-    if (superseded.length > 0) await badRows.markReplayed(parts.pipe.id, idsOf(superseded))
+    if (superseded.length > 0) {
+      await badRows.markReplayed(parts.pipe.id, idsOf(superseded))
+      await countReplayed(replay, superseded.length)
+    }
     const tried = rowsThatAre('tried')
     const replayed = tried.length === 0 ? 0 : await replayRows(replay, trial, tried)
     if (replayed !== 'changed') return { replayed, refused: tried.length - replayed }
@@ -165,8 +168,13 @@ async function isStillSo({ look }: Replay, { sink }: Trial, rows: BadRow[]): Pro
   return now !== undefined && now.sink === sink && rows.every((row) => now.fateOf(row) === 'tried')
 }
 
-async function forgetDelivery({ parts }: Replay, token: string): Promise<void> {
-  await parts.store.finish({ done: [], behind: [token], positions: [], figures: noFigures })
+async function forgetDelivery({ parts }: Replay, token: string, rowsReplayed = 0): Promise<void> {
+  const figures = addFigures(noFigures, { rowsReplayed })
+  await parts.store.finish({ done: [], behind: [token], positions: [], figures })
+}
+
+async function countReplayed({ parts }: Replay, rowsReplayed: number): Promise<void> {
+  await parts.store.finish({ done: [], behind: [], positions: [], figures: addFigures(noFigures, { rowsReplayed }) })
 }
 
 function idsOf(rows: BadRow[]): string[] {
@@ -205,6 +213,7 @@ async function insertAndMark(replay: Replay, sink: Sink, batch: Batch): Promise<
   await badRows.markReplayed(parts.pipe.id, ids)
   const figures = addFigures(noFigures, {
     rowsWritten: stored ?? ids.length,
+    rowsReplayed: ids.length,
     bytesWritten: sentBytes,
     inserts: 1,
   })
@@ -228,7 +237,7 @@ async function finishDelivery(replay: Replay, delivery: StoredDelivery): Promise
   // nothing, because the engine forgets them after some days.
   const isThere = (await badRows.listReplayed(parts.pipe.id, ids)).length > 0
   if (left.length > 0 && isThere) await badRows.markReplayed(parts.pipe.id, idsOf(left))
-  if (left.length === 0 || isThere) return await forgetDelivery(replay, token)
+  if (left.length === 0 || isThere) return await forgetDelivery(replay, token, isThere ? ids.length : 0)
   const trial = await replay.look()
   if (!trial) return
   // When the table is another one by now, none is.

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import avro from 'avsc'
+import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
+import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
 import { until } from '../../test/fake-workers.ts'
 import { onBothDatabases } from '../../test/harness.ts'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
 import { serviceOfPipes } from '../../test/pipes.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
@@ -23,11 +24,11 @@ const reversePrivateEndpoints = new Map<string, ReversePrivateEndpoint>()
 onBothDatabases(
   'a pipe with reverse private endpoints',
   (app) => {
-    let engine: PaperEngine
+    let engine: TestEngine
     let kafka: KafkaServer
     let registry: SchemaRegistryServer
     before(async () => {
-      engine = await startPaperEngine()
+      engine = await openEmbeddedEngine()
       kafka = await startKafkaBroker()
       kafka.advertise?.(brokerName)
       registry = await startSchemaRegistry()
@@ -49,7 +50,7 @@ onBothDatabases(
     async function makePipe(ids: string[]) {
       const service = await serviceOfPipes(app())
       const { organizationId, serviceId, admin: key } = service
-      const { url, username, password } = engine
+      const { url, username, password, database } = engine
       const path = `/v1/organizations/${organizationId}/services/${serviceId}`
       await app().request('PATCH', path, { key, body: { endpoint: { url, username, password } } })
       const port = Number(kafka.listeners.otherHost.split(':')[1])
@@ -78,7 +79,7 @@ onBothDatabases(
           },
         },
         destination: {
-          database: 'default',
+          database,
           table,
           columns: [{ name: 'id', type: 'UInt64' }],
           tableDefinition: { engine: { type: 'MergeTree' }, sortingKey: ['id'] },
@@ -86,10 +87,11 @@ onBothDatabases(
         settings: { streaming_max_insert_wait_ms: 500 },
       })
       const hasRows = (expected: number[]) =>
-        until(() => {
-          const rows = engine.tables.has(`default.${table}`) ? engine.rows(table) : []
-          return String(rows.map((row) => Number(row.id))) === String(expected)
-        }, `the rows ${expected}`)
+        until(
+          async () => String((await engine.rowsIfAny(table)).map((row) => Number(row.id))) === String(expected),
+          `the rows ${expected}`,
+          { everyMs: askAgainMs },
+        )
       const has = async (expected: { state: string; reason?: RegExp }) => {
         let seen: { state?: string; stateReason?: string | null } = {}
         const look = async () => {
@@ -119,10 +121,12 @@ onBothDatabases(
       await produce([3])
       await use(['rpe-own', 'rpe-foreign'])
       await has({ state: 'Degraded', reason: /this organization has no reverse private endpoint "rpe-foreign"/ })
-      await hasRows([1, 2])
+      // It goes on as before.
+      await hasRows([1, 2, 3])
 
       await use(['rpe-own'])
-      await hasRows([1, 2, 3])
+      await produce([4])
+      await hasRows([1, 2, 3, 4])
       await has({ state: 'Running' })
     })
 

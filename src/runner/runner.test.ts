@@ -744,7 +744,14 @@ onBothDatabases('the runner', (app) => {
       await assert.rejects(storeOf(paused.order.place).begin(delivery), PlaceLost)
       await assert.rejects(storeOf(paused.order.place).setPositions([]), PlaceLost)
       await storeOf(successor.order.place).begin(delivery)
-      const told = { doing: '', lag: null, phase: null, retainedBytes: null, now: new Date().toISOString() }
+      const told = {
+        doing: '',
+        lag: null,
+        phase: null,
+        retainedBytes: null,
+        deliveredUntil: null,
+        now: new Date().toISOString(),
+      }
       const status = {
         ...told,
         place: paused.order.place,

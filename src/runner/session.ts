@@ -26,6 +26,8 @@ export interface WorkerTimes {
   lookAgainMs: number
   /** The longest read of a stream that gives nothing. */
   idleReadMs: number
+  /** After this long without a report of the data path, the lag is measured at the source. */
+  stalledMs: number
 }
 
 export const usualTimes: WorkerTimes = {
@@ -33,6 +35,7 @@ export const usualTimes: WorkerTimes = {
   patienceMs: 15 * 60_000,
   lookAgainMs: 1_000,
   idleReadMs: 1_000,
+  stalledMs: 10_000,
 }
 
 /** What those of all kinds have. */
@@ -50,8 +53,8 @@ export interface CommonSession {
   status: Status
   turn: Turn
   batchSize: BatchSize
-  /** As of `Patience`, and tells it. */
-  well(): void
+  /** As of `Patience`, and reports it; with a reason as degraded, though rows arrive. */
+  well(reason?: string): void
   /** Counts an attempt that failed and is repeated. */
   countRetry(): void
   takeRetries(): number
@@ -96,6 +99,7 @@ export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore
     listPositions: () => guarded(() => store.listPositions()),
     listDeliveries: () => guarded(() => store.listDeliveries()),
     setPositions: (positions) => guarded(() => store.setPositions(positions)),
+    keepLosses: (change) => guarded(() => store.keepLosses(change)),
     claim: (partitions) => guarded(() => store.claim(partitions)),
     begin: (delivery) => guarded(() => store.begin(delivery)),
     refuse: (deliveryId, badRows) => guarded(() => store.refuse(deliveryId, badRows)),

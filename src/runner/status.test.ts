@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countOf, makeStatus, shownText, timeOf } from './status.ts'
+import { countOf } from '../lib/count-text.ts'
+import { makeStatus, shownText, timeOf } from './status.ts'
 import type { WorkerStatus } from './worker.ts'
 
 describe('what a worker tells', () => {
@@ -36,6 +37,19 @@ describe('what a worker tells', () => {
     status.doing('nothing more')
     context.mock.timers.tick(5_000)
     assert.equal(told.length, 5)
+  })
+
+  it('takes no moment back up to which the source is delivered, and none that is yet to come', () => {
+    const told: WorkerStatus[] = []
+    const status = makeStatus((one) => told.push(one))
+    const untilMs = (at: number): number | undefined => {
+      status.delivered(at)
+      status.degrade(`look ${told.length}`)
+      return told.at(-1)?.deliveredUntilMs
+    }
+    assert.equal(untilMs(2_000), 2_000)
+    assert.equal(untilMs(1_000), 2_000)
+    assert.ok(untilMs(Date.now() + 3_600_000)! <= Date.now())
   })
 
   it('tells at once of another phase, which stays whatever its state', () => {

@@ -10,6 +10,8 @@ export interface Status {
   phase(phase: WorkerPhase | undefined): void
   /** Log that the source keeps for the pipe, as far as anybody knows. */
   retained(retainedBytes: number | undefined): void
+  /** Up to this moment, in milliseconds since 1970, the source is delivered. Never goes back, nor beyond now. */
+  delivered(untilMs: number): void
   /** Everything goes well. */
   well(): void
   degrade(reason: string): void
@@ -54,6 +56,10 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
     retained(retainedBytes) {
       change({ ...status, retainedBytes })
     },
+    delivered(untilMs) {
+      const deliveredUntilMs = Math.min(untilMs, Date.now())
+      if (deliveredUntilMs > (status.deliveredUntilMs ?? 0)) change({ ...status, deliveredUntilMs })
+    },
     well() {
       const { reason: _, ...told } = status
       if (status.state !== 'running') change({ ...told, state: 'running' })
@@ -76,15 +82,6 @@ export function shownText(text: string): string {
   if (clean.length <= longestShown) return clean
   // Half of a character that takes two places is not shown.
   return `${clean.slice(0, longestShown - 1).replace(/[\ud800-\udbff]$/, '')}…`
-}
-
-let numbers: Intl.NumberFormat | undefined
-
-/** `1 row`, `120,000 rows`. */
-export function countOf(count: number, noun: string): string {
-  // When first needed: it takes twenty milliseconds, and every process loads this file.
-  numbers ??= new Intl.NumberFormat('en-US')
-  return `${numbers.format(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** `under a second`, `8 s`. */

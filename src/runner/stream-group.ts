@@ -10,8 +10,8 @@ export interface StreamGroup {
   /** Infinite as long as it is empty. */
   dueInMs(): number
   add(batch: Batch, rows: Rows): void
-  /** Ranges by the names of their partitions, and the rows in the order of the ranges. */
-  take(): { ranges: DeliveryRange[]; parts: Rows[] }
+  /** Ranges by the names of their partitions, the rows in the order of the ranges, and when the newest record came into the source. */
+  take(): { ranges: DeliveryRange[]; parts: Rows[]; newestMs: number | undefined }
 }
 
 interface Piece {
@@ -23,6 +23,7 @@ export function makeStreamGroup(waitMs: number): StreamGroup {
   const pieces = new Map<string, Piece>()
   let rowCount = 0
   let sizeBytes = 0
+  let newestMs: number | undefined
   let dueAtMs = Number.POSITIVE_INFINITY
   return {
     get isEmpty() {
@@ -35,7 +36,9 @@ export function makeStreamGroup(waitMs: number): StreamGroup {
       return sizeBytes
     },
     dueInMs: () => dueAtMs - performance.now(),
-    add({ partition, from, next }, rows) {
+    add({ partition, from, next, records }, rows) {
+      const { _timestamp: cameAt } = records?.at(records.length - 1)?.meta ?? {}
+      if (cameAt instanceof Date) newestMs = Math.max(newestMs ?? 0, cameAt.getTime())
       const piece = pieces.get(partition)
       // The batches of a partition follow each other: together they are one range.
       if (piece) piece.range.next = next
@@ -49,7 +52,7 @@ export function makeStreamGroup(waitMs: number): StreamGroup {
       const inOrder = [...pieces.values()].toSorted((one, other) =>
         one.range.partition < other.range.partition ? -1 : 1,
       )
-      return { ranges: inOrder.map(({ range }) => range), parts: inOrder.flatMap(({ parts }) => parts) }
+      return { ranges: inOrder.map(({ range }) => range), parts: inOrder.flatMap(({ parts }) => parts), newestMs }
     },
   }
 }

@@ -3,7 +3,10 @@
 // How many inserts are under way: `scaling.concurrency` as the user says. With 0 it is one while the next one is being read, so that
 // the rows of a partition arrive in their order; or two, where the order says nothing to the table. With more than one, a partition
 // can be in several inserts at once; its positions move in order all the same.
+
+import { countOf } from '../lib/count-text.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
+import { lossText } from '../progress/losses.ts'
 import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
 import { type StoredDelivery, tokenOf } from './delivery.ts'
 import { makeDispatch } from './dispatch.ts'
@@ -12,7 +15,7 @@ import { CannotGoOn } from './judge.ts'
 import { type Left, recover } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
-import { countOf, timeOf } from './status.ts'
+import { timeOf } from './status.ts'
 import { makeStreamGroup } from './stream-group.ts'
 
 /** While everything that was read waits for a free lane. */
@@ -54,20 +57,34 @@ async function readOn(
   let group = makeStreamGroup(waitMs)
 
   const send = (): void => {
-    const { ranges, parts: encoded } = group.take()
+    const { ranges, parts: encoded, newestMs } = group.take()
     group = makeStreamGroup(waitMs)
     const rows = encoder.join(encoded)
-    dispatch.start(tokenOf(parts.pipe.id, ranges), ranges, rows)
+    dispatch.start(tokenOf(parts.pipe.id, ranges), ranges, rows, newestMs)
+  }
+
+  /** What was read before is durable first: its positions lie before those that the losses lead to. */
+  const keepLosses = async (batches: Batch[]): Promise<void> => {
+    if (batches.length === 0) return
+    if (!group.isEmpty) {
+      await dispatch.lanes.free()
+      send()
+    }
+    await dispatch.lanes.settled()
+    dispatch.lanes.check()
+    // What was given up is sent by the next worker, which finds the losses again.
+    if (!stopping.aborted) await keepLossesOf(session, batches)
   }
 
   const take = async (batches: Batch[]): Promise<void> => {
+    await keepLosses(batches.filter(({ lost }) => lost))
     // Where a partition begins must be known before anything of it is sent: a later reader would begin elsewhere.
-    const begun = batches.filter(({ partition }) => !placed.has(partition))
+    const begun = batches.filter(({ partition, lost }) => !lost && !placed.has(partition))
     if (begun.length > 0) {
       await store.setPositions(begun.map(({ partition, from }) => ({ partition, position: from })))
       for (const { partition } of begun) placed.add(partition)
     }
-    for (const batch of batches) {
+    for (const batch of batches.filter(({ lost }) => !lost)) {
       read.add(batch.partition)
       const rows = await turn.build(() => encoder.encode(batch.partition, batch.records ?? [], signal))
       group.add(batch, rows)
@@ -77,6 +94,7 @@ async function readOn(
   const readOnce = async (isWaiting: boolean): Promise<void> => {
     const dueMs = group.dueInMs()
     const longestMs = isWaiting ? busyReadMs : Math.min(times.idleReadMs, Math.max(dueMs, 0))
+    const askedAtMs = Date.now()
     const batches = await reader.read({
       maxRecords: Math.max(1, batchSize.rows - group.rowCount),
       maxBytes: Math.max(1, batchSize.bytes - group.sizeBytes),
@@ -87,7 +105,10 @@ async function readOn(
     dispatch.lanes.check()
     if (dispatch.lanes.busyCount === 0) {
       // What was read is well when it is durable: until then nobody knows whether the engine takes it.
-      if (group.isEmpty) session.well()
+      if (group.isEmpty) {
+        session.well()
+        if (reader.lag() === 0) status.delivered(askedAtMs)
+      }
       const due = `Reading ${countOf(read.size, 'partition')}; the next insert is due within ${timeOf(group.dueInMs())}`
       const note = reader.note?.()
       status.doing(`${group.isEmpty ? 'Waiting for records' : due}${note === undefined ? '' : `; ${note}`}`)
@@ -133,6 +154,23 @@ function isOrdered({ managedTable, tableDefinition }: StoredPipe['destination'])
   return type === 'Null'
 }
 
+/** The positions behind the losses, unless others are to be stored. */
+async function keepLossesOf(
+  { store, parts }: Session,
+  batches: Batch[],
+  positions = batches.map(({ partition, next }) => ({ partition, position: next })),
+): Promise<void> {
+  // A batch that is read again finds them again.
+  const losses = batches.flatMap(({ partition, from, lost }) => (lost ? { ...lost, key: `${partition} ${from}` } : []))
+  if (losses.length === 0) return
+  await store.keepLosses({ positions, losses })
+  const { id: pipeId, organizationId } = parts.pipe
+  for (const { partition, from, next, lost } of batches) {
+    const reason = `${partition} from position ${from} to ${next}: ${lossText(lost!)}`
+    parts.log.warn('records of a source are gone', { organizationId, pipeId, reason })
+  }
+}
+
 /** The same records again. */
 async function rebuild(session: Session, encoder: RecordEncoder, delivery: StoredDelivery): Promise<Rows> {
   const { signal, stopping, turn, batchSize } = session
@@ -140,6 +178,7 @@ async function rebuild(session: Session, encoder: RecordEncoder, delivery: Store
   const parts = new Map<string, Rows[]>(ranges.map(({ partition }) => [partition, []]))
   const from = Object.fromEntries(ranges.map((range) => [range.partition, range.from]))
   const until = Object.fromEntries(ranges.map((range) => [range.partition, range.next]))
+  const lost: Batch[] = []
   await withReader(session, from, { until }, async (reader) => {
     try {
       for (;;) {
@@ -149,7 +188,9 @@ async function rebuild(session: Session, encoder: RecordEncoder, delivery: Store
           waitMs: rebuildReadMs,
           signal: stopping,
         }
-        for (const { partition, records = [] } of await reader.read(limits)) {
+        const batches = await reader.read(limits)
+        lost.push(...batches.filter((batch) => batch.lost))
+        for (const { partition, records = [] } of batches) {
           const ofPartition = parts.get(partition)
           if (!ofPartition) throw new CannotGoOn(`the source gave records of ${partition}, which were not asked for`)
           ofPartition.push(await turn.build(() => encoder.encode(partition, records, signal)))
@@ -159,6 +200,8 @@ async function rebuild(session: Session, encoder: RecordEncoder, delivery: Store
       if (!(error instanceof EndOfInput)) throw error
     }
   })
+  // The range ends where it was to end: its positions are not for now. Whether the engine has its rows, nobody knows.
+  await keepLossesOf(session, lost, [])
   const encoded = [...parts.values()].flat()
   return encoded.length > 0 ? encoder.join(encoded) : encoder.encode(ranges[0]?.partition ?? '', [], signal)
 }

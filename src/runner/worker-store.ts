@@ -19,6 +19,7 @@ export function makeWorkerStore({ reader, write }: RunnerDatabase, place: Worker
     listPositions: () => listPositions(reader, pipeId),
     listDeliveries: () => listDeliveries(reader, pipeId),
     setPositions: (positions) => held(write('setPositions', { place, positions, now: now() }, organizationId)),
+    keepLosses: (change) => held(write('keepLosses', { place, ...change, now: now() }, organizationId)),
     claim: async (partitions) => {
       const claims = await write('claimPositions', { place, partitions }, organizationId)
       if (!claims) throw new PlaceLost()

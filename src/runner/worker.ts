@@ -4,7 +4,7 @@ import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
-import type { ReadableSource, SourceContext } from '../sources/source.ts'
+import type { LostRecords, ReadableSource, SourceContext } from '../sources/source.ts'
 import type { NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import type { TableStore } from './postgres/table-store.ts'
 
@@ -15,6 +15,8 @@ export interface FigureChanges {
   rowsWritten: number
   bytesWritten: number
   rowsRefused: number
+  /** Of those that were refused before: what a replay has put right. */
+  rowsReplayed: number
   inserts: number
   retries: number
 }
@@ -38,6 +40,8 @@ export interface WorkerStore {
   listDeliveries(): Promise<StoredDelivery[]>
   /** Positions that are known before anything was read, such as the end of a stream that is read from its end. */
   setPositions(positions: StoredPosition[]): Promise<void>
+  /** Keeps that records are missing for good, and with it the positions behind them. */
+  keepLosses(change: { positions: StoredPosition[]; losses: LostRecords[] }): Promise<void>
   /** Takes the partitions that nobody has in the name of this worker, for good. Says of each of them, in their order, whose it is. */
   claim(partitions: string[]): Promise<Claim[]>
   /** Before the first byte of it is sent. */
@@ -67,6 +71,8 @@ export interface WorkerStatus {
   phase?: WorkerPhase | undefined
   /** Log that the source keeps for the pipe, as far as anybody knows. */
   retainedBytes?: number | undefined
+  /** Since 1970: up to this moment the source is delivered, as far as anybody knows. */
+  deliveredUntilMs?: number | undefined
 }
 
 /** How a worker ends. `failed`: only the user can help, and why. */

@@ -9,6 +9,7 @@ import { Egress } from '../lib/egress.ts'
 import { newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
 import { ServiceChecker, stateAfter } from './checker.ts'
+import { makeEngineReports } from './engine-reports.ts'
 import { passwordPlace } from './service.ts'
 import { type CheckedState, dueOrganizations, insertService } from './store.ts'
 
@@ -84,7 +85,7 @@ onBothDatabases('ServiceChecker', (app) => {
 
   function makeChecker(check?: (host: string) => Promise<EngineCheck>, process: App = app().app) {
     const { database, vault } = process
-    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
     return new ServiceChecker({
       reader: database.reader,
       claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
@@ -152,6 +153,24 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.stop()
   })
 
+  it('checks also after the clock was set back', async () => {
+    const service = await addService()
+    const checker = makeChecker()
+    const dueIn = (ms: number) =>
+      app().query(
+        `UPDATE services SET next_check_at = '${new Date(Date.now() + ms).toISOString()}' WHERE id = '${service.id}'`,
+      )
+    const asked = engine.asked
+    await dueIn(59_000)
+    await round(checker)
+    assert.equal(engine.asked, asked, 'as far on as the checks of another machine may be')
+    await dueIn(3_600_000)
+    await round(checker)
+    await round(checker)
+    assert.equal(engine.asked, asked + 1)
+    await checker.stop()
+  })
+
   it('goes from running over degraded to stopped, and back, with reasons', async () => {
     const service = await addService()
     const checker = makeChecker()
@@ -171,7 +190,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await engine.start()
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
     engine.answer = 'error'
-    const error = `the engine at 127.0.0.1:${engine.port} answered with its error 241`
+    const error = `the engine at 127.0.0.1:${engine.port} has too little memory for this at the moment (its error 241)`
     for (const [state, failed] of [
       ['degraded', 1],
       ['degraded', 2],
@@ -181,6 +200,75 @@ onBothDatabases('ServiceChecker', (app) => {
     }
     engine.answer = 'version'
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
+    await checker.stop()
+  })
+
+  it('checks an engine that does not answer again after seconds, and one that refuses the password as usual', async () => {
+    const delays = async (check: EngineCheck): Promise<number[]> => {
+      const service = await addService('opens', 'http://away.example:8123')
+      await app().query(`UPDATE services SET engine_version = '1.2', state = 'running' WHERE id = '${service.id}'`)
+      const checker = makeChecker(async () => check)
+      const found: number[] = []
+      for (let count = 0; count < 4; count++) {
+        await service.makeDue()
+        const beganMs = Date.now()
+        await round(checker)
+        const { next_check_at } = await service.row()
+        const tookMs = Date.now() - beganMs
+        const delayMs = Date.parse(next_check_at) - beganMs
+        // Counted from some time within the round.
+        found.push(
+          [1_000, 2_000, 5_000, 30_000].find((usual) => delayMs >= usual && delayMs <= usual + tookMs) ?? delayMs,
+        )
+      }
+      await checker.stop()
+      return found
+    }
+    assert.deepEqual(await delays({ failure: 'refused', reason: 'x' }), [1_000, 2_000, 5_000, 5_000])
+    assert.deepEqual(await delays({ failure: 'timed out', reason: 'x' }), [1_000, 2_000, 5_000, 5_000])
+    assert.deepEqual(await delays({ failure: 'authentication', reason: 'x' }), [30_000, 30_000, 30_000, 30_000])
+    assert.deepEqual(await delays({ version: '1.2' }), [30_000, 30_000, 30_000, 30_000])
+  })
+
+  it('is told by pipes: one that writes makes it run at once, one that cannot has it checked at once', async () => {
+    const service = await addService()
+    const checker = makeChecker()
+    await round(checker)
+    const { database } = app().app
+    let written = 0
+    const reports = () =>
+      makeEngineReports({
+        reader: database.reader,
+        write: async (told) => {
+          written++
+          await database.write('reportEngine', told, told.organizationId)
+        },
+        log: new Log('silent'),
+      })
+    const { organizationId, id: serviceId } = service
+    const told = async (outcome: 'answered' | 'failed', url = engine.url, report = reports()) => {
+      const before = written
+      // What was written around Penstock in this turn is seen in the next.
+      await sleep(1)
+      await Promise.all(Array.from({ length: 50 }, () => report({ organizationId, serviceId, url, outcome })))
+      const { state, state_reason, next_check_at } = await service.row()
+      return { state, state_reason, isDue: next_check_at <= new Date().toISOString(), writes: written - before }
+    }
+    const runs = { state: 'running', state_reason: null, isDue: false }
+    assert.deepEqual(await told('answered'), { ...runs, writes: 0 })
+    assert.deepEqual(await told('failed', 'http://other.example:8123'), { ...runs, writes: 0 })
+    assert.deepEqual(await told('failed'), { ...runs, isDue: true, writes: 1 })
+    await engine.stop()
+    for (let count = 0; count < 3; count++) {
+      await service.makeDue()
+      await round(checker)
+    }
+    const { state } = await service.row()
+    assert.equal(state, 'stopped')
+    assert.equal((await told('failed')).writes, 0)
+    await engine.start()
+    assert.equal((await told('answered', 'http://other.example:8123')).state, 'stopped')
+    assert.deepEqual(await told('answered'), { ...runs, writes: 1 })
     await checker.stop()
   })
 
@@ -207,6 +295,35 @@ onBothDatabases('ServiceChecker', (app) => {
     await round(checker)
     assert.equal((await service.row()).state, 'provisioning')
     await checker.stop()
+  })
+
+  it('drops what it found when a pipe has learned more of the engine meanwhile', async () => {
+    const service = await addService()
+    const { id: serviceId, organizationId } = service
+    for (const [state, failedChecks] of [
+      ['stopped', 3],
+      ['failed', 3],
+      ['degraded', 2],
+    ] as const) {
+      await app().query(
+        `UPDATE services SET state = '${state}', failed_checks = ${failedChecks}, engine_version = '1', next_check_at = ''
+         WHERE id = '${serviceId}'`,
+      )
+      const checker = makeChecker(async () => {
+        const told = {
+          organizationId,
+          serviceId,
+          url: engine.url,
+          outcome: 'answered',
+          now: new Date().toISOString(),
+        } as const
+        await app().app.database.write('reportEngine', told, organizationId)
+        return { failure: 'refused', reason: 'nothing accepts connections' }
+      })
+      await round(checker)
+      const { state: kept, failed_checks, state_reason } = await service.row()
+      assert.deepEqual([kept, failed_checks, state_reason], ['running', 0, null], state)
+    }
   })
 
   it('never lets two processes check the same service at once', async () => {
@@ -318,13 +435,13 @@ onBothDatabases('ServiceChecker', (app) => {
     const [first, second, third, fourth] = ids.toSorted()
     const now = new Date().toISOString()
     const ask = async (after: string, limit: number) => [
-      ...(await dueOrganizations(app().sql, { now, after, limit })).keys(),
+      ...(await dueOrganizations(app().sql, { now, horizon: '9', after, limit })).keys(),
     ]
     assert.deepEqual(await ask('', 10), [first, second, third, fourth])
     assert.deepEqual(await ask(second!, 10), [third, fourth, first, second])
     assert.deepEqual(await ask(second!, 3), [third, fourth, first])
     assert.deepEqual(await ask(first!, 2), [second, third])
-    const due = await dueOrganizations(app().sql, { now, after: fourth!, limit: 10 })
+    const due = await dueOrganizations(app().sql, { now, horizon: '9', after: fourth!, limit: 10 })
     assert.deepEqual(
       ids.map((id) => due.get(id)),
       [2, 1, 1, 1],

@@ -1,4 +1,5 @@
-// Keeps the state of services true: asks every engine every 30 seconds, and at once when its service is new or was changed.
+// Keeps the state of services true: asks every engine every 30 seconds, at once when its service is new or was changed, and after a
+// second when it has failed.
 // Several processes share the work: who moves `next_check_at` on does the check.
 import type { Sql } from '../database/sql.ts'
 import type { EngineAccess, EngineCheck } from '../engine/check.ts'
@@ -20,6 +21,8 @@ const lookEveryMs = 1_000
 const maxConcurrentChecks = 8
 /** So that the silent hosts of one organization do not hold up the others. */
 const maxConcurrentChecksOfOrganization = 2
+/** After one failed check, two in a row, and more. Whoever waits for an engine to come back need not wait long. */
+const recheckAfterMs = [1_000, 2_000, 5_000] as const
 /** So many failed checks in a row, and a service that was running is not any more. */
 const failedChecksToFail = 3
 
@@ -86,12 +89,13 @@ export class ServiceChecker {
       const nowMs = Date.now()
       const now = new Date(nowMs).toISOString()
       const nextCheckAt = new Date(nowMs + checkEveryMs).toISOString()
+      const horizon = new Date(nowMs + 2 * checkEveryMs).toISOString()
       // As many organizations as can have checks under way, and as many again as there may be room for.
       const limit = 2 * maxConcurrentChecks
-      const due = await dueOrganizations(this.#parts.reader, { now, after: this.#lastServed, limit })
+      const due = await dueOrganizations(this.#parts.reader, { now, horizon, after: this.#lastServed, limit })
       if (this.#stopping.signal.aborted) return
       const claims = [...this.#shareOut(due)].map(async ([organizationId, limit]) => {
-        const claimed = await this.#parts.claim({ organizationId, now, nextCheckAt, limit })
+        const claimed = await this.#parts.claim({ organizationId, now, horizon, nextCheckAt, limit })
         for (const service of claimed) this.#begin(service)
       })
       await Promise.all(claims)
@@ -137,9 +141,11 @@ export class ServiceChecker {
     if (signal.aborted) return
     const found = stateAfter(service.known, outcome)
     const isNews = (Object.keys(found) as (keyof CheckedState)[]).some((field) => found[field] !== service.known[field])
-    if (!isNews) return
+    const nextCheckMs = nextCheckAfterMs(outcome, found)
+    if (!isNews && nextCheckMs === checkEveryMs) return
     const { id: serviceId, organizationId, version } = service
-    await this.#parts.record({ organizationId, serviceId, version, ...found })
+    const nextCheckAt = new Date(Date.now() + nextCheckMs).toISOString()
+    await this.#parts.record({ organizationId, serviceId, version, known: service.known, ...found, nextCheckAt })
   }
 
   async #ask(service: ClaimedService, signal: AbortSignal): Promise<EngineCheck> {
@@ -158,6 +164,12 @@ export class ServiceChecker {
   #warn(message: string, error: unknown): void {
     if (!this.#stopping.signal.aborted) this.#parts.log.warn(message, { error: describeError(error) })
   }
+}
+
+/** What refuses our password, or is denied to us, changes by somebody's hand. */
+function nextCheckAfterMs(check: EngineCheck, { failedChecks }: CheckedState): number {
+  if ('version' in check || check.failure === 'authentication' || check.failure === 'denied') return checkEveryMs
+  return recheckAfterMs[failedChecks - 1] ?? recheckAfterMs[0]
 }
 
 /** What is known of an engine after one more check of it (docs/contract.md, services). */

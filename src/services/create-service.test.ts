@@ -183,6 +183,7 @@ onBothDatabases('createService', (app) => {
       const { create } = await setUp()
       for (const url of [
         'clickhouse',
+        'http://\u212aube.example',
         'ftp://clickhouse',
         'HTTP://clickhouse',
         'http://',
@@ -271,4 +272,29 @@ onBothDatabases(
     })
   },
   { serviceChecks: true, allowLoopback: true },
+)
+
+onBothDatabases(
+  'createService without the permission for plaintext',
+  (app) => {
+    it('takes http with an empty password only', async () => {
+      const { organizationId, admin } = await app().addOrganization()
+      const path = `/v1/organizations/${organizationId}/services`
+      const create = (url: string, password: string) =>
+        app().request('POST', path, {
+          key: admin,
+          body: { ...body, endpoint: { url, username: 'penstock', password } },
+        })
+      const refused = await create('http://clickhouse.example', 'canary-secret')
+      assert.equal(refused.status, 400)
+      assert.equal(
+        refused.body.error,
+        'BAD_REQUEST: endpoint.url must begin with https: http sends the password in the clear; ' +
+          'the operator of Penstock can allow that with PENSTOCK_ALLOW_PLAINTEXT=true',
+      )
+      assert.equal((await create('http://clickhouse.example', '')).status, 200)
+      assert.equal((await create('https://clickhouse.example', 'canary-secret')).status, 200)
+    })
+  },
+  { allowPlaintext: false },
 )

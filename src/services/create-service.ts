@@ -4,7 +4,15 @@ import { completeIpAccessList, ipAccessProblems } from '../lib/ip-access.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
-import { passwordPlace, readEndpointUrl, Service, ServiceCreate, serviceExample, showService } from './service.ts'
+import {
+  passwordPlace,
+  readEndpointUrl,
+  requireTlsForPassword,
+  Service,
+  ServiceCreate,
+  serviceExample,
+  showService,
+} from './service.ts'
 import { findService, insertService } from './store.ts'
 
 export const createService = operation({
@@ -39,11 +47,12 @@ export const createService = operation({
       privateEndpointIds: [],
     },
   },
-  async run({ sql, vault, now, record }, { params: { organizationId }, body }) {
+  async run({ sql, vault, settings, now, record }, { params: { organizationId }, body }) {
     const { name, provider, region } = body
     const ipAccessList = completeIpAccessList(body.ipAccessList ?? [])
     const problems: FieldProblem[] = ipAccessProblems(ipAccessList, 'ipAccessList')
     const address = readEndpointUrl(body.endpoint.url, problems)
+    if (address) requireTlsForPassword(address, body.endpoint.password, settings, problems)
     if (!address || problems.length > 0) throw invalidBody(problems)
 
     const id = newId()

@@ -1,5 +1,7 @@
 // How to sign in to the engine of a service: the one place where its password is opened for those who connect.
 import type { EngineAccess } from '../engine/check.ts'
+import type { EngineRead } from '../engine/engine-reader.ts'
+import { Problem } from '../lib/problem.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
 import { parseEndpointUrl, passwordPlace, type StoredService } from './service.ts'
@@ -14,6 +16,14 @@ export function openEngineAccess(vault: Vault, service: ServiceWithEngine): Engi
   const password = new Secret(vault.open(endpoint.sealedPassword, passwordPlace(service)))
   const { protocol, host, port } = address
   return { protocol, host, port, username: endpoint.username, password }
+}
+
+/** To read from the engine of a service for a caller of the API; a Problem when it cannot be. */
+export function engineRead(vault: Vault, service: ServiceWithEngine): EngineRead {
+  const engine = engineAccess(vault, service)
+  if (typeof engine === 'string') throw new Problem('engine_refuses', engine)
+  const { id: serviceId, organizationId, endpoint } = service
+  return { organizationId, serviceId, url: endpoint!.url, engine }
 }
 
 /** Or a sentence that says why not, and what to do. */

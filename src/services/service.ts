@@ -2,7 +2,9 @@
 // (checker.ts), never what somebody wishes.
 import { hash } from 'node:crypto'
 import type { Sql } from '../database/sql.ts'
-import { hostInUrl, isHost } from '../lib/host.ts'
+import type { OperationSettings } from '../http/operation.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
+import { bracketedHostPattern, hostInUrl, isHost } from '../lib/host.ts'
 import { IpAccess, IpSource, ipAccessListOf, maxIpAccessEntries } from '../lib/ip-access.ts'
 import { type FieldProblem, notFound } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
@@ -35,12 +37,15 @@ const ServiceState = Type.Enum(['provisioning', 'running', 'degraded', 'failed',
 })
 export type ServiceState = Static<typeof ServiceState>
 
+const endpointUrl = /^(https?):\/\/(?:\[([^\]]+)\]|([^:/[\]]+))(?::(\d{1,5}))?\/?$/
+
 const EndpointUrl = Type.String({
   minLength: 1,
   maxLength: 300,
+  checkedPattern: `^https?:\\/\\/${bracketedHostPattern}(?::\\d{1,5})?\\/?$`,
   description:
     "Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, " +
-    'with TLS 8443). No user name, path, query or fragment.',
+    'with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`.',
 })
 const withoutControls = {
   pattern: '^[^\\u0000-\\u001f\\u007f]*$',
@@ -181,6 +186,24 @@ export const ServicePatch = Type.Object(
 )
 export type ServicePatch = Static<typeof ServicePatch>
 
+export const ServiceTable = Type.Object(
+  {
+    database: Type.String({ description: 'Database of the table.' }),
+    table: Type.String({ description: 'Name of the table.' }),
+    engine: Type.String({ description: 'Its engine, such as `MergeTree` or `View`.' }),
+    rows: nullable(
+      Type.Integer({
+        minimum: 0,
+        description: 'Number of rows; null when the engine does not count them, as of views.',
+      }),
+    ),
+    bytes: nullable(
+      Type.Integer({ minimum: 0, description: 'Size on disk in bytes, compressed; null as for `rows`.' }),
+    ),
+  },
+  { $id: 'ServiceTable', additionalProperties: false },
+)
+
 export const PrivateEndpointConfig = Type.Object(
   {
     endpointServiceId: Type.String({ description: 'What to connect a private endpoint of the provider to.' }),
@@ -262,10 +285,10 @@ export interface EndpointAddress {
 const defaultPorts = { http: 8123, https: 8443 }
 
 export function parseEndpointUrl(text: string): EndpointAddress | undefined {
-  const match = /^(https?):\/\/(?:\[([^\]]+)\]|([^:/[\]]+))(?::(\d{1,5}))?\/?$/.exec(text)
+  const match = endpointUrl.exec(text)
   if (!match) return undefined
   const protocol = match[1] as 'http' | 'https'
-  const host = (match[2] ?? match[3]!).toLowerCase()
+  const host = asciiLowerCase(match[2] ?? match[3]!)
   const port = match[4] === undefined ? defaultPorts[protocol] : Number(match[4])
   if (!isHost(host) || (match[2] !== undefined) !== host.includes(':') || port < 1 || port > 65_535) return undefined
   return { url: `${protocol}://${hostInUrl(host)}:${port}`, protocol, host, port }
@@ -282,6 +305,21 @@ export function readEndpointUrl(text: string, problems: FieldProblem[]): Endpoin
     problems.push({ path, detail: `${path} ${rule}${told}` })
   }
   return address
+}
+
+/** Adds a problem when the password would be sent in the clear without the operator's permission. */
+export function requireTlsForPassword(
+  address: Pick<EndpointAddress, 'protocol'>,
+  password: string,
+  { allowPlaintext }: OperationSettings,
+  problems: FieldProblem[],
+): void {
+  if (address.protocol === 'https' || password === '' || allowPlaintext) return
+  const path = 'endpoint.url'
+  const detail =
+    `${path} must begin with https: http sends the password in the clear; ` +
+    'the operator of Penstock can allow that with PENSTOCK_ALLOW_PLAINTEXT=true'
+  problems.push({ path, detail })
 }
 
 /** Where the password of a service is sealed for. */

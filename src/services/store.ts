@@ -172,21 +172,24 @@ interface DueRow {
   failed_checks: number
 }
 
+/** `horizon`: further on, only a clock that was set back meanwhile has put a check. */
+const isDue = '(next_check_at <= :now OR next_check_at > :horizon)'
+
 const dueOrganizationsStatement = statement<
-  { now: string; after: string; limit: number },
+  { now: string; horizon: string; after: string; limit: number },
   { organization_id: string; due: number }
 >(
   // Materialized, so that it is the few that are due that are read, and not all services by their organization.
   `WITH due AS MATERIALIZED (
-     SELECT organization_id FROM services WHERE endpoint_url IS NOT NULL AND next_check_at <= :now)
+     SELECT organization_id FROM services WHERE endpoint_url IS NOT NULL AND ${isDue})
    SELECT organization_id, count(*) AS due FROM due WHERE organization_id > :after
    GROUP BY organization_id ORDER BY organization_id LIMIT :limit`,
 )
-const dueStatement = statement<{ organizationId: string; now: string; limit: number }, DueRow>(
+const dueStatement = statement<{ organizationId: string; now: string; horizon: string; limit: number }, DueRow>(
   `SELECT id, version, endpoint_url, endpoint_username, endpoint_password, state, state_reason, engine_version,
      failed_checks
    FROM services
-   WHERE endpoint_url IS NOT NULL AND next_check_at <= :now AND organization_id = :organizationId
+   WHERE endpoint_url IS NOT NULL AND ${isDue} AND organization_id = :organizationId
    ORDER BY next_check_at LIMIT :limit`,
 )
 const claimStatement = statement<ServiceKey & { nextCheckAt: string }>(
@@ -195,16 +198,55 @@ const claimStatement = statement<ServiceKey & { nextCheckAt: string }>(
 const recordStatement = statement<
   ServiceKey & {
     version: number
+    knownState: ServiceState
+    knownFailedChecks: number
     state: ServiceState
     stateReason: string | null
     engineVersion: string | null
     failedChecks: number
+    nextCheckAt: string
   }
 >(
   `UPDATE services SET state = :state, state_reason = :stateReason, engine_version = :engineVersion,
-     failed_checks = :failedChecks
-   ${ofOrganization} AND version = :version`,
+     failed_checks = :failedChecks, next_check_at = :nextCheckAt
+   ${ofOrganization} AND version = :version AND state = :knownState AND failed_checks = :knownFailedChecks`,
 )
+const engineStateStatement = statement<ServiceKey & { url: string }, { state: ServiceState }>(
+  `SELECT state FROM services ${ofOrganization} AND endpoint_url = :url`,
+)
+const engineAnsweredStatement = statement<ServiceKey & { url: string }>(
+  `UPDATE services SET state = 'running', state_reason = NULL, failed_checks = 0
+   ${ofOrganization} AND endpoint_url = :url AND state <> 'provisioning' AND engine_version IS NOT NULL`,
+)
+const checkNowStatement = statement<ServiceKey & { url: string; now: string }>(
+  `UPDATE services SET next_check_at = :now ${ofOrganization} AND endpoint_url = :url AND next_check_at > :now`,
+)
+
+/** What a worker of a pipe has learned of the engine of its service. */
+export interface EngineReport {
+  organizationId: string
+  serviceId: string
+  /** Of another endpoint nobody has learned anything. */
+  url: string
+  outcome: 'answered' | 'failed'
+}
+
+/** Undefined when the service is gone or has another endpoint. */
+export async function findEngineState(
+  sql: Sql,
+  { organizationId, serviceId, url }: Omit<EngineReport, 'outcome'>,
+): Promise<ServiceState | undefined> {
+  return (await sql.first(engineStateStatement, { organizationId, serviceId, url }))?.state
+}
+
+/** An engine that answered is running; of one that failed, and of one whose version is not known, the checker decides, at once. */
+export async function reportEngine(sql: Sql, report: EngineReport & { now: string }): Promise<void> {
+  const { organizationId, serviceId, url, outcome, now } = report
+  const key = { organizationId, serviceId, url }
+  await lockOrganization(sql, organizationId)
+  if (outcome === 'answered' && (await sql.run(engineAnsweredStatement, key)) > 0) return
+  await sql.run(checkNowStatement, { ...key, now })
+}
 
 /** What is known of an engine from its checks. */
 export interface CheckedState {
@@ -231,11 +273,11 @@ export interface ClaimedService {
  */
 export async function dueOrganizations(
   sql: Sql,
-  { now, after, limit }: { now: string; after: string; limit: number },
+  { now, horizon, after, limit }: { now: string; horizon: string; after: string; limit: number },
 ): Promise<Map<string, number>> {
-  const rows = await sql.all(dueOrganizationsStatement, { now, after, limit })
+  const rows = await sql.all(dueOrganizationsStatement, { now, horizon, after, limit })
   if (rows.length < limit && after !== '') {
-    rows.push(...(await sql.all(dueOrganizationsStatement, { now, after: '', limit: limit - rows.length })))
+    rows.push(...(await sql.all(dueOrganizationsStatement, { now, horizon, after: '', limit: limit - rows.length })))
   }
   return new Map(rows.map(({ organization_id: id, due }) => [id, due]))
 }
@@ -243,15 +285,17 @@ export async function dueOrganizations(
 export interface ServiceClaim {
   organizationId: string
   now: string
+  /** Later than any check is put. */
+  horizon: string
   nextCheckAt: string
   limit: number
 }
 
 /** Under the organization's lock: two processes that ask at once never get the same service. */
 export async function claimServiceChecks(sql: Sql, claim: ServiceClaim): Promise<ClaimedService[]> {
-  const { organizationId, now, nextCheckAt, limit } = claim
+  const { organizationId, now, horizon, nextCheckAt, limit } = claim
   await lockOrganization(sql, organizationId)
-  const due = await sql.all(dueStatement, { organizationId, now, limit })
+  const due = await sql.all(dueStatement, { organizationId, now, horizon, limit })
   for (const { id: serviceId } of due) await sql.run(claimStatement, { serviceId, organizationId, nextCheckAt })
   return due.map((row) => ({
     id: row.id,
@@ -269,10 +313,21 @@ export async function claimServiceChecks(sql: Sql, claim: ServiceClaim): Promise
   }))
 }
 
-export type ServiceCheckRecord = CheckedState & { organizationId: string; serviceId: string; version: number }
+export type ServiceCheckRecord = CheckedState & {
+  organizationId: string
+  serviceId: string
+  version: number
+  /** When the check began. */
+  known: Pick<CheckedState, 'state' | 'failedChecks'>
+  nextCheckAt: string
+}
 
-/** Keeps what a check found, unless the service has been changed since: then it says nothing about it. */
-export async function recordServiceCheck(sql: Sql, record: ServiceCheckRecord): Promise<boolean> {
+/**
+ * Keeps what a check found, unless the service has been changed since, or something newer was learned of its engine, as by a pipe
+ * that writes again: then it says nothing about it.
+ */
+export async function recordServiceCheck(sql: Sql, { known, ...record }: ServiceCheckRecord): Promise<boolean> {
   await lockOrganization(sql, record.organizationId)
-  return (await sql.run(recordStatement, { ...record })) > 0
+  const { state: knownState, failedChecks: knownFailedChecks } = known
+  return (await sql.run(recordStatement, { ...record, knownState, knownFailedChecks })) > 0
 }

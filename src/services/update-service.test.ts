@@ -444,3 +444,31 @@ onBothDatabases('updateService', (app) => {
     })
   })
 })
+
+onBothDatabases(
+  'updateService without the permission for plaintext',
+  (app) => {
+    it('takes no password for http, and lets what is stored be changed otherwise', async () => {
+      const { organizationId, admin } = await app().addOrganization()
+      const services = `/v1/organizations/${organizationId}/services`
+      const endpoint = { url: 'http://clickhouse.example', username: 'penstock', password: '' }
+      const service = { name: 'analytics', provider: 'aws', region: 'eu-west-1', endpoint }
+      const created = await app().request('POST', services, { key: admin, body: service })
+      const patch = (change: unknown) =>
+        app().request('PATCH', `${services}/${created.body.result.id}`, { key: admin, body: { endpoint: change } })
+      for (const change of [
+        { password: 'canary-secret' },
+        { url: 'http://other.example', password: 'canary-secret' },
+        { url: 'http://other.example', username: 'other', password: 'canary-secret' },
+      ]) {
+        const { status, body } = await patch(change)
+        assert.equal(status, 400)
+        assert.match(body.error, /^BAD_REQUEST: endpoint\.url must begin with https: .*PENSTOCK_ALLOW_PLAINTEXT=true$/)
+      }
+      assert.equal((await patch({ username: 'other' })).status, 200)
+      assert.equal((await patch({ url: 'http://other.example', password: '' })).status, 200)
+      assert.equal((await patch({ url: 'https://other.example', password: 'canary-secret' })).status, 200)
+    })
+  },
+  { allowPlaintext: false },
+)

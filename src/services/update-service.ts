@@ -11,8 +11,10 @@ import {
   loadAttachments,
   loadService,
   maxListedEndpoints,
+  parseEndpointUrl,
   passwordPlace,
   readEndpointUrl,
+  requireTlsForPassword,
   Service,
   ServicePatch,
   ServicePath,
@@ -70,7 +72,7 @@ export const updateService = operation({
       ipAccessList: [...serviceExample.ipAccessList, { source: '198.51.100.0/24', description: 'Warehouse' }],
     },
   },
-  async run({ sql, vault, now, requireVersion, record }, { params, body }) {
+  async run({ sql, vault, settings, now, requireVersion, record }, { params, body }) {
     const { organizationId, serviceId } = params
     const service = await loadService(sql, organizationId, serviceId)
     const attached = await loadAttachments(sql, service)
@@ -80,6 +82,9 @@ export const updateService = operation({
 
     const problems: FieldProblem[] = []
     const endpoint = mergeEndpoint(service, patch, vault, problems)
+    const password = patch.endpoint?.password
+    if (endpoint && password && problems.length === 0)
+      requireTlsForPassword(parseEndpointUrl(endpoint.url)!, password, settings, problems)
     const ipAccessList = mergeIpAccess(service, patch, problems)
     const endpointIds = await endpointChanges(sql, service, attached.newestIds, patch, problems)
     if (problems.length > 0) throw invalidBody(problems)

@@ -18,7 +18,10 @@ const SignedInPerson = Type.Object(
     name: Type.String(),
     email: Type.String(),
     hasPassword: Type.Boolean(),
-    mayReplacePassword: Type.Boolean({ description: 'Without the present one: for a while after a sign-in by link.' }),
+    mayReplacePassword: Type.Boolean({
+      description:
+        'Without the present one: for a while after a sign-in by link, and after any sign-in when there is none.',
+    }),
   },
   { additionalProperties: false },
 )
@@ -58,12 +61,13 @@ export const getSession = consoleAction({
     ])
     if (!person || !session) return nobody
     const { id, name, email, passwordHash } = person
+    const hasPassword = passwordHash !== undefined
     const user = {
       id,
       name,
       email,
-      hasPassword: passwordHash !== undefined,
-      mayReplacePassword: mayReplacePassword(session, now),
+      hasPassword,
+      mayReplacePassword: mayReplacePassword(session, { hasPassword }, now),
     }
     // Each database has an order of letters of its own.
     organizations.sort((one, other) => one.name.localeCompare(other.name, 'en') || (one.id < other.id ? -1 : 1))

@@ -1,5 +1,6 @@
 import type { Sql } from '../database/sql.ts'
 import type { ActionContext } from '../http/console-action.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import type { Vault } from '../lib/vault.ts'
 import { lastMomentOf, newLinkToken, newSessionToken, signInFailed } from './session.ts'
@@ -10,7 +11,7 @@ import { findPersonByEmail, insertLink, insertSession, lockPerson, removeSession
  * the answer. A session that was presented ends, whoever's it was: nobody can plant one and find it signed in later.
  */
 export async function openSession(
-  { sql, vault, now, address, userAgent, signedIn }: Omit<ActionContext, 'settings' | 'requestId'>,
+  { sql, vault, now, address, userAgent, signedIn }: Omit<ActionContext, 'settings' | 'requestId' | 'deviceToken'>,
   userId: string,
   { isByLink = false }: { isByLink?: boolean } = {},
 ): Promise<string> {
@@ -32,7 +33,7 @@ export async function createSignInLink(
   { sql, vault }: { sql: Sql; vault: Vault },
   { email, minutes }: LinkOrder,
 ): Promise<string | undefined> {
-  const person = await findPersonByEmail(sql, email.toLowerCase())
+  const person = await findPersonByEmail(sql, asciiLowerCase(email))
   if (!person) return undefined
   const nowMs = Date.now()
   const { token, tokenHash } = newLinkToken(vault)

@@ -1,12 +1,14 @@
 // A session is what a person has instead of an API key: a random token in a cookie, stored only as a keyed hash. It ends
 // when it was not used for half a day, a week after it began whatever happens, or when its person says so.
+import { timingSafeEqual } from 'node:crypto'
 import { randomBase62 } from '../lib/id.ts'
 import { Problem } from '../lib/problem.ts'
+import { Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 
 const idleHours = 12
-/** Whoever needed a link to get in may not know the password that is to be replaced. */
+/** Whoever needed a link to get in may not know the password that is to be replaced, and others have none. */
 const replacePasswordMinutes = 15
 export const longestDays = 7
 /** The one that began first makes room. */
@@ -14,6 +16,8 @@ export const mostSessionsOfPerson = 50
 
 /** 43 base62 characters hold 256 random bits. */
 const tokenLength = 43
+/** 22 base62 characters hold 128 random bits. */
+const deviceIdLength = 22
 
 export interface NewToken {
   token: Secret
@@ -39,11 +43,36 @@ export function csrfTokenOf(vault: Vault, token: string): string {
   return vault.fingerprint('csrf', token)
 }
 
+type Fingerprints = Pick<Vault, 'fingerprint'>
+
+/**
+ * Shows that somebody has signed in with this email in this browser before. It opens nothing: with it, wrong passwords that
+ * others send for the same email do not count.
+ */
+export function newDeviceToken(vault: Fingerprints, email: string): string {
+  const id = randomBase62(deviceIdLength)
+  return `dev_${id}_${deviceMac(vault, id, email)}`
+}
+
+/** The id of the browser; undefined unless the token was made for this email. */
+export function deviceIdOf(vault: Fingerprints, token: string | undefined, email: string): string | undefined {
+  const [, id, mac] = /^dev_([0-9A-Za-z]{22})_([0-9a-f]{64})$/.exec(token ?? '') ?? []
+  if (id === undefined || mac === undefined) return undefined
+  return timingSafeEqual(Buffer.from(mac), Buffer.from(deviceMac(vault, id, email))) ? id : undefined
+}
+
+function deviceMac(vault: Fingerprints, id: string, email: string): string {
+  return vault.fingerprint('device', `${id} ${email}`)
+}
+
 /** One way to sign in without a password, once. */
 export function newLinkToken(vault: Vault): NewToken {
   const token = `lnk_${randomBase62(tokenLength)}`
   return { token: new Secret(token), tokenHash: linkTokenHash(vault, token) }
 }
+
+/** As the console sends it: what stands behind `#` in the link. Not checked for its form: a wrong one is not found. */
+export const LinkToken = Type.String({ maxLength: 64, secret: true, writeOnly: true })
 
 export function linkTokenHash(vault: Vault, token: string): string {
   return vault.fingerprint('sign-in-link', token)
@@ -59,12 +88,17 @@ export function sessionStands({ usedAt, expireAt }: { usedAt: string; expireAt: 
   return usedAt > idleBefore(now) && expireAt > now
 }
 
-/** Whether the person of this session may set another password without knowing the present one. */
+/**
+ * Whether the person of this session may set a password without knowing the present one, or the first: only shortly after they
+ * have signed in. A session that somebody has taken over must not become a way in that lasts.
+ */
 export function mayReplacePassword(
   { isByLink, createdAt }: { isByLink: boolean; createdAt: string },
+  { hasPassword }: { hasPassword: boolean },
   now: string,
 ): boolean {
-  return isByLink && Date.parse(now) - Date.parse(createdAt) < replacePasswordMinutes * 60_000
+  const isFresh = Date.parse(now) - Date.parse(createdAt) < replacePasswordMinutes * 60_000
+  return isFresh && (isByLink || !hasPassword)
 }
 
 /** What was used then or earlier has been idle for too long. */
@@ -76,7 +110,11 @@ export function lastMomentOf(createdAt: string): string {
   return new Date(Date.parse(createdAt) + longestDays * 86_400_000).toISOString()
 }
 
+export function linkNotValid(): Problem {
+  return new Problem('sign_in_failed', 'the link has been used already or has expired; ask for a new one')
+}
+
 /** One answer for everything that is wrong with an email and a password. */
 export function signInFailed(): Problem {
-  return new Problem('sign_in_failed', 'the email address or the password is wrong')
+  return new Problem('sign_in_failed', 'wrong email or password')
 }

@@ -3,6 +3,7 @@ import crypto from 'node:crypto'
 import { describe, it, mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onBothDatabases, type TestApp, type TestResponse, type TestSession } from '../../test/harness.ts'
+import { stopClock } from '../../test/stopped-clock.ts'
 import { freshAddress } from '../../test/world.ts'
 import { newId } from '../lib/id.ts'
 import { hashPassword } from '../lib/password.ts'
@@ -70,10 +71,16 @@ onBothDatabases('sessions', (app) => {
       assert.deepEqual(Object.keys(response.body), ['requestId', 'result', 'status'])
       assert.deepEqual(response.body.result, { userId })
       assert.equal(response.headers['cache-control'], 'no-store')
+      const [session, device, ...others] = response.headers['set-cookie'] as unknown as string[]
       assert.match(
-        String(response.headers['set-cookie']),
+        session!,
         /^__Host-penstock-session=ses_[0-9A-Za-z]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
       )
+      assert.match(
+        device!,
+        /^__Host-penstock-device=dev_\w{87}; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+      )
+      assert.deepEqual(others, [])
       const [row] = await app().query<Record<string, string>>(`SELECT * FROM sessions WHERE user_id = '${userId}'`)
       assert.equal(row!.user_agent, 'Firefox')
       assert.match(row!.address!, /^10\./)
@@ -95,7 +102,7 @@ onBothDatabases('sessions', (app) => {
       ]
       for (const { status, headers, body } of answers) {
         assert.equal(status, 401)
-        assert.deepEqual(body, { error: 'UNAUTHORIZED: the email address or the password is wrong', status: 401 })
+        assert.deepEqual(body, { error: 'UNAUTHORIZED: wrong email or password', status: 401 })
         assert.equal(headers['set-cookie'], undefined)
         assert.equal(headers['www-authenticate'], undefined)
       }
@@ -118,7 +125,7 @@ onBothDatabases('sessions', (app) => {
       const { userId } = await addPerson(app())
       const call = {
         actionId: 'signIn',
-        request: { requestId: newId(), address: '::1', userAgent: '', signedIn: undefined },
+        request: { requestId: newId(), address: '::1', userAgent: '', deviceToken: undefined, signedIn: undefined },
         params: {},
         body: {},
         prepared: { userId, passwordHash: 'the one before' },
@@ -162,78 +169,77 @@ onBothDatabases('sessions', (app) => {
         setImmediate(() => (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32))),
       )
 
-    it('is slowed down by wrong passwords for the same person, wherever they come from', async (t) => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-      const { email } = await addPerson(app())
-      const statuses: number[] = []
-      const computed = allWrong()
-      for (let guess = 0; guess < 210; guess++) {
-        statuses.push((await signIn(app(), { email: guess % 2 ? email : email.toUpperCase(), password: 'x' })).status)
-      }
-      assert.deepEqual(statuses, [...Array(200).fill(401), ...Array(10).fill(429)])
-      // Those that were turned away were not compared.
-      assert.equal(computed.mock.callCount(), 200)
-      computed.mock.restore()
-      assert.equal((await signIn(app(), { email, password })).status, 429)
-      const other = await addPerson(app())
-      assert.equal((await signIn(app(), { email: other.email, password })).status, 200)
-      t.mock.timers.setTime(Date.now() + 100)
-      assert.equal((await signIn(app(), { email, password })).status, 200)
-    })
+    const guessFrom = (address: string, email: string, headers: Record<string, string> = {}, sent = 'x') =>
+      app().request('POST', '/console/api/session', {
+        key: null,
+        address,
+        headers: { origin, ...headers },
+        body: { email, password: sent },
+      })
+    const deviceCookieOf = ({ headers }: TestResponse) =>
+      (headers['set-cookie'] as unknown as string[])
+        .find((cookie) => cookie.startsWith('__Host-penstock-device='))!
+        .split(';')[0]!
 
-    it('stays possible for a person at whose password a stranger guesses', async (t) => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+    it('is slowed down by wrong passwords for the same person from the same address', async (t) => {
+      const clock = stopClock(t)
       const { email } = await addPerson(app())
       const address = freshAddress()
-      const guess = () =>
-        app().request('POST', '/console/api/session', {
-          key: null,
-          address,
-          headers: { origin },
-          body: { email, password: 'x' },
-        })
+      const statuses: number[] = []
       const computed = allWrong()
-      for (let count = 0; count < 60; count++) await guess()
+      for (let guess = 0; guess < 25; guess++) {
+        statuses.push((await guessFrom(address, guess % 2 ? email : email.toUpperCase())).status)
+      }
+      assert.deepEqual(statuses, [...Array(20).fill(401), ...Array(5).fill(429)])
+      // Those that were turned away were not compared.
+      assert.equal(computed.mock.callCount(), 20)
       computed.mock.restore()
-      assert.equal((await guess()).status, 429)
+      // Nothing shows that this is the person.
+      assert.equal((await guessFrom(address, email, {}, password)).status, 429)
+      const other = await addPerson(app())
+      assert.equal((await guessFrom(address, other.email, {}, password)).status, 200)
       assert.equal((await signIn(app(), { email, password })).status, 200)
+      clock.advance(1_000)
+      assert.equal((await guessFrom(address, email, {}, password)).status, 200)
+    })
+
+    it('stays possible in a browser that the person has signed in with, whoever guesses', async (t) => {
+      stopClock(t)
+      const { email } = await addPerson(app())
+      const address = freshAddress()
+      const cookie = deviceCookieOf(await guessFrom(address, email, {}, password))
+      assert.match(cookie, /^__Host-penstock-device=dev_[0-9A-Za-z]{22}_[0-9a-f]{64}$/)
+      const computed = allWrong()
+      for (let count = 0; count < 25; count++) await guessFrom(address, email)
+      computed.mock.restore()
+      assert.equal((await guessFrom(address, email, {}, password)).status, 429)
+      assert.equal((await guessFrom(address, email, { cookie }, password)).status, 200)
+
+      // It is worth nothing for another person, and no more guesses than anybody has.
+      const other = await addPerson(app())
+      const again = allWrong()
+      for (let count = 0; count < 20; count++) await guessFrom(address, other.email)
+      assert.equal((await guessFrom(address, other.email, { cookie })).status, 429)
+      assert.equal((await guessFrom(address, email, { cookie: cookie.replace(/.$/, '0') })).status, 429)
+      for (let count = 0; count < 20; count++) assert.equal((await guessFrom(address, email, { cookie })).status, 401)
+      assert.equal((await guessFrom(freshAddress(), email, { cookie })).status, 429)
+      again.mock.restore()
     })
 
     it('compares no more of many guesses at once than one after another', async (t) => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      stopClock(t)
       const { email } = await addPerson(app())
       const address = freshAddress()
-      const guess = (from: string) =>
-        app().request('POST', '/console/api/session', {
-          key: null,
-          address: from,
-          headers: { origin },
-          body: { email, password: 'x' },
-        })
       const computed = allWrong()
-      const compared = async (work: () => Promise<unknown>) => {
-        const before = computed.mock.callCount()
-        await work()
-        return computed.mock.callCount() - before
-      }
-      const atOnce = (count: number, from: () => string) =>
-        Promise.all(Array.from({ length: count }, () => guess(from())))
-      // One is left for the address.
-      for (let count = 0; count < 19; count++) await guess(address)
-      let answers: TestResponse[] = []
-      const byAddress = await compared(async () => {
-        answers = await atOnce(60, () => address)
-      })
-      assert.equal(byAddress, 1)
+      for (let count = 0; count < 19; count++) await guessFrom(address, email)
+      const answers = await Promise.all(Array.from({ length: 60 }, () => guessFrom(address, email)))
+      assert.equal(computed.mock.callCount(), 20)
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), [401, ...Array(59).fill(429)])
-      // One is left for the email.
-      for (let count = 0; count < 179; count++) await guess(freshAddress())
-      assert.equal(await compared(() => atOnce(60, freshAddress)), 1)
       computed.mock.restore()
     })
 
     it('counts nothing that was no wrong password', async (t) => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      stopClock(t)
       const { email } = await addPerson(app())
       const address = freshAddress()
       const send = (body: unknown) =>
@@ -245,17 +251,17 @@ onBothDatabases('sessions', (app) => {
     })
 
     it('turns people away who come on top of all that wait, which is no failure for the log', async (t) => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      stopClock(t)
       const pending: (() => void)[] = []
       const computed = mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
         pending.push(() => (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32))),
       )
       app().logged.length = 0
       let settled = 0
-      const sent = Array.from({ length: 70 }, (_, index) =>
+      const sent = Array.from({ length: 261 }, (_, index) =>
         signIn(app(), { email: `${index}@northwind.example`, password }).finally(() => settled++),
       )
-      // Two are compared, 64 wait, and the rest is answered at once.
+      // One is compared, 256 wait, and the rest is answered at once.
       while (settled < 4) await nextTurn()
       const ended = Promise.all(sent)
       let isOver = false
@@ -269,33 +275,8 @@ onBothDatabases('sessions', (app) => {
       computed.mock.restore()
       const statuses = (await ended).map(({ status }) => status)
       assert.equal(statuses.filter((status) => status === 503).length, 4)
-      assert.equal(statuses.filter((status) => status === 401).length, 66)
+      assert.equal(statuses.filter((status) => status === 401).length, 257)
       assert.ok(!app().logged.some((line) => JSON.parse(line).level >= 50))
-    })
-
-    it('turns away an address that has failed too often, for whatever it asks', async (t) => {
-      // One is forgiven each second.
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-      const { email } = await addPerson(app())
-      const address = freshAddress()
-      const computed = mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
-        (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32)),
-      )
-      const send = (index: number) =>
-        app().request('POST', '/console/api/session', {
-          key: null,
-          address,
-          headers: { origin },
-          body: { email: `${index}${email}`, password: 'x' },
-        })
-      const answers = []
-      for (let index = 0; index < 25; index++) answers.push(await send(index))
-      computed.mock.restore()
-      assert.equal(answers.at(0)!.status, 401)
-      assert.equal(answers.at(-1)!.status, 429)
-      assert.equal(answers.at(-1)!.headers['retry-after'], '1')
-      assert.equal((await app().request('GET', '/console/api/session', { key: null, address })).status, 429)
-      assert.equal((await app().request('GET', '/v1/organizations', { address })).status, 429)
     })
 
     it('refuses a body that does not fit, without an echo of the password', async () => {
@@ -375,6 +356,38 @@ onBothDatabases('sessions', (app) => {
       const answers = await Promise.all([sendLink(token), sendLink(token), sendLink(token)])
       assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 401, 401])
       assert.equal((await sessionIdsOf(app(), userId)).length, 1)
+    })
+
+    it('says whom it is for, and stays usable', async () => {
+      const { email, userId } = await addPerson(app())
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+      const look = (sent: string) =>
+        app().request('POST', '/console/api/link', { key: null, body: { token: sent }, headers: { origin } })
+      for (let count = 0; count < 2; count++) {
+        const { status, body, headers } = await look(token)
+        assert.deepEqual([status, Object.keys(body.result), body.result.email], [200, ['name', 'email'], email])
+        assert.equal(headers['set-cookie'], undefined)
+      }
+      assert.deepEqual(await sessionIdsOf(app(), userId), [])
+      assert.equal((await sendLink(token)).status, 200)
+      const used = await look(token)
+      assert.deepEqual([used.status, used.body.error], [401, (await sendLink(token)).body.error])
+    })
+
+    it('lets its person in at an address where others guess', async (t) => {
+      stopClock(t)
+      const { email } = await addPerson(app())
+      const token = (await app().app.database.write('createSignInLink', { email, minutes: 15 }, 'link'))!
+      const address = freshAddress()
+      const send = async (path: string, sent: string) =>
+        (await app().request('POST', path, { key: null, address, body: { token: sent }, headers: { origin } })).status
+      const statuses: number[] = []
+      for (let count = 0; count < 22; count++) {
+        statuses.push(await send(count % 2 ? '/console/api/session/link' : '/console/api/invitation', 'lnk_x'))
+      }
+      assert.deepEqual(new Set(statuses.slice(0, 20)), new Set([401, 404]))
+      assert.deepEqual(statuses.slice(20), [429, 429])
+      assert.equal(await send('/console/api/session/link', token), 200)
     })
 
     it('refuses one that has expired, one of nobody and what is none', async () => {
@@ -560,7 +573,7 @@ onBothDatabases('sessions', (app) => {
       const signedIn = { sessionId: gone.id, userId, csrfToken: gone.csrfToken }
       const call = {
         actionId: 'signOutEverywhere',
-        request: { requestId: newId(), address: '::1', userAgent: '', signedIn },
+        request: { requestId: newId(), address: '::1', userAgent: '', deviceToken: undefined, signedIn },
         params: {},
         body: undefined,
       }
@@ -673,7 +686,7 @@ onBothDatabases(
       assert.equal(response.status, 200)
       assert.match(
         String(response.headers['set-cookie']),
-        /^penstock-session=ses_[0-9A-Za-z]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/,
+        /^penstock-session=ses_[0-9A-Za-z]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict,penstock-device=/,
       )
     })
 

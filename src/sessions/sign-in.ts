@@ -1,7 +1,10 @@
 import { consoleAction } from '../http/console-action.ts'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
+import { networkOf } from '../lib/ip-range.ts'
+import type { Asker } from '../lib/password.ts'
 import { Type } from '../lib/schema.ts'
 import { openSession } from './open-session.ts'
-import { signInFailed } from './session.ts'
+import { deviceIdOf, newDeviceToken, signInFailed } from './session.ts'
 import { findPersonByEmail, lockPerson } from './store.ts'
 
 export const signIn = consoleAction({
@@ -17,19 +20,29 @@ export const signIn = consoleAction({
     { additionalProperties: false },
   ),
   result: Type.Object({ userId: Type.String() }, { additionalProperties: false }),
-  // Generous, since strangers can use it up: whoever guesses from one place is slowed down by the bucket of that place.
-  guarded: ({ email }) => [{ name: `sign-in of ${email.toLowerCase()}`, burst: 200, perSecond: 10 }],
-  async prepare({ sql }, { body }) {
+  // Not by address or by email alone: strangers could use it up, and nobody there, or nobody with that email, would get in.
+  guarded(body, { deviceToken, address }, vault) {
+    const email = asciiLowerCase(body.email)
+    const deviceId = deviceIdOf(vault, deviceToken, email)
+    return deviceId === undefined ? `sign-in of ${email} from ${networkOf(address)}` : `sign-in with ${deviceId}`
+  },
+  async prepare({ sql, vault, deviceToken, address }, { body }) {
     const { verifyPassword } = await import('../lib/password.ts')
-    const person = await findPersonByEmail(sql, body.email.toLowerCase())
+    const email = asciiLowerCase(body.email)
+    const isKnown = deviceIdOf(vault, deviceToken, email) !== undefined
+    const asker: Asker = isKnown
+      ? { standing: 'known', lane: email }
+      : { standing: 'stranger', lane: networkOf(address) }
+    const person = await findPersonByEmail(sql, email)
     // Also for nobody: whether there is such a person must not be told by the time it takes.
-    if (!(await verifyPassword(body.password, person?.passwordHash))) throw signInFailed()
+    if (!(await verifyPassword(body.password, person?.passwordHash, asker))) throw signInFailed()
     return { userId: person!.id, passwordHash: person!.passwordHash! }
   },
   async run(context, { prepared: { userId, passwordHash } }) {
     // The password may have been changed since it was compared.
     const person = await lockPerson(context.sql, userId)
     if (person?.passwordHash !== passwordHash) throw signInFailed()
-    return { result: { userId }, sessionToken: await openSession(context, userId) }
+    const deviceToken = newDeviceToken(context.vault, person.email)
+    return { result: { userId }, sessionToken: await openSession(context, userId), deviceToken }
   },
 })

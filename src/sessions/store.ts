@@ -77,6 +77,11 @@ const insertLinkStatement = statement<{ tokenHash: string; userId: string; now: 
 const findLinkStatement = statement<{ tokenHash: string; now: string }, { user_id: string }>(
   'SELECT user_id FROM sign_in_links WHERE token_hash = :tokenHash AND expire_at > :now',
 )
+const findPersonOfLinkStatement = statement<{ tokenHash: string; now: string }, PersonRow>(
+  `SELECT users.id, users.name, users.email, users.password_hash, users.created_at
+   FROM sign_in_links JOIN users ON users.id = sign_in_links.user_id
+   WHERE sign_in_links.token_hash = :tokenHash AND sign_in_links.expire_at > :now`,
+)
 const deleteLinksOfUserStatement = statement<{ userId: string }>('DELETE FROM sign_in_links WHERE user_id = :userId')
 const deleteLinkStatement = statement<{ tokenHash: string }>('DELETE FROM sign_in_links WHERE token_hash = :tokenHash')
 
@@ -228,6 +233,12 @@ export async function takeLink(sql: Sql, tokenHash: string, now: string): Promis
   if (!row) return undefined
   await lockPerson(sql, row.user_id)
   return (await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined
+}
+
+/** Whom a link is for that can still be used. */
+export async function findPersonOfLink(sql: Sql, tokenHash: string, now: string): Promise<Person | undefined> {
+  const row = await sql.first(findPersonOfLinkStatement, { tokenHash, now })
+  return row && toPerson(row)
 }
 
 /** Call with the person locked. */

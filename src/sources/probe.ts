@@ -13,8 +13,6 @@ export interface ProbeRequest {
   kind: SourceKindName
   source: PipeSource
   organizationId: string
-  /** Stored secrets are sent to a place that they were not stored for. The log keeps that, also when nothing else does. */
-  isElsewhere?: boolean
   /** What the records are to fill. Without it, the probe ends with `decode`. */
   destination?: {
     columns: { name: string; type: string }[]
@@ -132,7 +130,6 @@ export class Prober {
     const { egress, context, timeoutMs, log } = this.#parts
     const { kind, source, organizationId, destination } = request
     const clock = new StepClock()
-    if (request.isElsewhere) log.info('stored secrets of a source are tried at another address', { organizationId })
     try {
       const make = this.#parts.makeSource ?? makeSource
       const opened = await make(kind, source, { ...context, organizationId })

@@ -1,4 +1,5 @@
 // Which of several readers a partition falls to. The answer for a name is the same for ever: positions are kept by it.
+import type { Share } from './source.ts'
 
 /** Spreads names that differ little: FNV-1a, with its bits mixed once more. */
 export function hashOf(name: string): number {
@@ -12,7 +13,7 @@ export function hashOf(name: string): number {
 }
 
 /** Of names that end with a number, such as partitions of a topic: neighbours fall to different readers. */
-export function isNumberedOfShare(name: string, share: { index: number; count: number } | undefined): boolean {
+export function isNumberedOfShare(name: string, share: Share | undefined): boolean {
   if (!share) return true
   const digits = /\d{1,9}$/.exec(name)?.[0] ?? ''
   return (hashOf(name.slice(0, name.length - digits.length)) + Number(digits)) % share.count === share.index

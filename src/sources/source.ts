@@ -51,6 +51,8 @@ export interface FailureDetails {
   remedy: string
   /** The field of the source to look at, such as `credentials` or `tableMappings[2].sourceTable`. */
   field?: string
+  /** Of the table mappings that it concerns, where it is about tables: their places in the list. */
+  mappings?: number[]
 }
 
 /** A step of a probe that failed. */
@@ -60,8 +62,9 @@ export class ProbeFailure extends Error implements FailureDetails {
   readonly reason: string
   readonly remedy: string
   readonly field?: string
+  readonly mappings?: number[]
 
-  constructor({ step, code, reason, remedy, field }: FailureDetails) {
+  constructor({ step, code, reason, remedy, field, mappings }: FailureDetails) {
     super(`${step}: ${code}`)
     this.name = 'ProbeFailure'
     this.step = step
@@ -69,6 +72,7 @@ export class ProbeFailure extends Error implements FailureDetails {
     this.reason = reason
     this.remedy = remedy
     if (field !== undefined) this.field = field
+    if (mappings !== undefined) this.mappings = mappings
   }
 }
 
@@ -197,6 +201,8 @@ export interface Batch {
     modifiedAt?: Date | undefined
     open(signal: AbortSignal): Promise<Readable>
   }
+  /** Of a stream: what was between the two positions can no longer be read. Such a batch has no records. */
+  lost?: LostRecords
   /** Of a queue: a message that leads nowhere, to be kept where refused rows are kept. */
   refused?: RefusedMessage
   /**
@@ -204,6 +210,15 @@ export interface Batch {
    * that has nothing else is not to be claimed.
    */
   cursor?: { partition: string; position: string }
+}
+
+export interface LostRecords {
+  /** What happened to the topic or stream, as a sentence without its end; the same for all its partitions. */
+  reason: string
+  /** How many were never read; undefined: unknown. */
+  records?: { atLeast: number } | { atMost: number } | undefined
+  /** Of what may be found again: what is found under the same key is not counted twice. */
+  key?: string | undefined
 }
 
 export interface RefusedMessage {
@@ -245,10 +260,16 @@ export interface SourceReader {
   close(): Promise<void>
 }
 
+/** One of several readers. */
+export interface Share {
+  index: number
+  count: number
+}
+
 /** What a reader is to read, when it is not everything. */
 export interface Selection {
   /** The partitions that fall to one of several readers. Every partition falls to exactly one of `count`. */
-  share?: { index: number; count: number }
+  share?: Share
   /**
    * Exactly what lies between the positions that the reader is opened with and these: nothing of other partitions, nothing
    * beyond. When all of it has been given, `read` rejects with EndOfInput.
@@ -264,6 +285,11 @@ export interface Selection {
 export interface ReadableSource extends Source {
   /** Partitions that have no position begin where the configuration says; when others of their topic or stream have one, at their beginning. */
   open(positions: Positions, surroundings: Surroundings, selection?: Selection): Promise<SourceReader>
+  /**
+   * How many records, or objects, of the share lie behind the positions; undefined: unknown. For a worker that reads nothing for a
+   * while: it moves nothing, and needs no reader. Left out where the source cannot count.
+   */
+  measureLag?(positions: Positions, surroundings: Surroundings, share: Share): Promise<number | undefined>
 }
 
 /** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */
@@ -276,6 +302,18 @@ export class NotConnected extends Error {
     super('the source is not connected', { cause })
     this.name = 'NotConnected'
     if (place !== undefined) this.place = place
+  }
+}
+
+/** What is read is not what was described: whoever reads it describes it again, and makes the destination match. */
+export class SourceChanged extends Error {
+  readonly reason: string
+
+  /** `reason`: a sentence without its full stop. */
+  constructor(reason: string) {
+    super('the source has changed')
+    this.name = 'SourceChanged'
+    this.reason = reason
   }
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { findFreePort } from '../real/servers/server-process.ts'
+import { findFreePort } from '../../src/lib/free-port.ts'
 
 export const chromiumFile = '/usr/bin/chromium'
 const root = join(import.meta.dirname, '../..')
@@ -28,6 +28,9 @@ export function makeFolder(): string {
   return mkdtempSync(join(tmpdir(), 'penstock-console-'))
 }
 
+/** For startPenstock(): the engine that `npm start` brings, in place of one that is not there. */
+export const embeddedEngine = { PENSTOCK_TRY_ENGINE: '' }
+
 /** The try-it mode, in a folder of its own unless told; the folder goes when it is stopped, unless it was told. */
 export async function startPenstock(settings: Record<string, string> = {}, given?: string): Promise<RunningPenstock> {
   const folder = given ?? makeFolder()
@@ -35,9 +38,11 @@ export async function startPenstock(settings: Record<string, string> = {}, given
     cwd: folder,
     env: {
       PATH: process.env.PATH,
+      XDG_CACHE_HOME: process.env.XDG_CACHE_HOME,
       // Links are made with the port that was set: it must be known before.
       PENSTOCK_PORT: String(await findFreePort()),
       PENSTOCK_DATA: join(folder, 'data'),
+      PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -98,6 +103,13 @@ export interface Person {
   context: BrowserContext
   /** What the browser complained about since it was asked last: errors of scripts, and what the content security policy refused. */
   complaints(): string[]
+}
+
+/** Opens the link and asks for what it offers. */
+export async function signInByLink(page: Page, { signInLink }: RunningPenstock): Promise<void> {
+  await page.goto(signInLink)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.waitForURL('**/console/o/*')
 }
 
 /** A browser of one person, with cookies of its own. */

@@ -11,6 +11,7 @@ import {
   openPerson,
   type RunningPenstock,
   requireAccessible,
+  signInByLink,
   startPenstock,
 } from './browser.ts'
 
@@ -44,8 +45,7 @@ describe('two organizations', () => {
 
   it('are switched in the header, and nothing of one shows in the other', async () => {
     const { page, complaints } = await openPerson(browser)
-    await page.goto(penstock.signInLink)
-    await page.waitForURL('**/console/o/*')
+    await signInByLink(page, penstock)
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/members`)
     await page.getByText('Amara Okafor').waitFor()
     await page.getByRole('button', { name: /Northwind Analytics; choose another/ }).click()

@@ -4,7 +4,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import { openBrowser, openPerson, type Person, type RunningPenstock, signInByLink, startPenstock } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 import { everyPage } from './pages.ts'
 
@@ -19,8 +19,7 @@ describe('the pages of the console', () => {
     penstock = await startPenstock()
     browser = await openBrowser()
     person = await openPerson(browser)
-    await person.page.goto(penstock.signInLink)
-    await person.page.waitForURL('**/console/o/*')
+    await signInByLink(person.page, penstock)
   })
   after(async () => {
     await browser?.close()

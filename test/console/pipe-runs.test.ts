@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PipeMetrics } from '../../src/client/shapes.ts'
-import { type PaperEngine, startPaperEngine } from '../paper-engine.ts'
+import { openEmbeddedEngine } from '../embedded-engine.ts'
+import type { TestEngine } from '../engine-front.ts'
 import {
   callApi,
   makeFolder,
@@ -13,13 +14,14 @@ import {
   openPerson,
   type Person,
   type RunningPenstock,
+  signInByLink,
   startPenstock,
 } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
 describe('the sample pipe that runs', () => {
   const folder = makeFolder()
-  let engine: PaperEngine
+  let engine: TestEngine
   let penstock: RunningPenstock
   let browser: Browser
   let person: Person
@@ -33,15 +35,14 @@ describe('the sample pipe that runs', () => {
     return Number(text.split('\n')[0]!.replaceAll(',', ''))
   }
   before(async () => {
-    engine = await startPaperEngine({ username: 'tester', password: 'paper' })
+    engine = await openEmbeddedEngine()
     await engine.stop()
-    const { host, port } = engine
-    penstock = await startPenstock({ PENSTOCK_TRY_ENGINE: `http://tester:paper@${host}:${port}` }, folder)
+    const { host, port, username, password } = engine
+    penstock = await startPenstock({ PENSTOCK_TRY_ENGINE: `http://${username}:${password}@${host}:${port}` }, folder)
     browser = await openBrowser()
     person = await openPerson(browser)
     page = person.page
-    await page.goto(penstock.signInLink)
-    await page.waitForURL('**/console/o/*')
+    await signInByLink(page, penstock)
   })
   after(async () => {
     await browser?.close()
@@ -64,7 +65,7 @@ describe('the sample pipe that runs', () => {
     const deadline = Date.now() + 60_000
     const first = await figure('rows written')
     // Both are of the same answer, but a row may be written in the last moment of a minute, and the figure be read in the next.
-    while ((await figure('rows written')) <= first || (await figure('rows a second')) <= 0) {
+    while ((await figure('rows written')) <= first || (await figure('rows/s')) <= 0) {
       assert.ok(Date.now() < deadline, 'the figures do not grow')
       await page.waitForTimeout(500)
     }
@@ -77,8 +78,8 @@ describe('the sample pipe that runs', () => {
     const files = join(folder, 'data/sample-files')
     writeFileSync(join(files, `.${name}`), `${JSON.stringify(order)}\n`)
     renameSync(join(files, `.${name}`), join(files, name))
-    await page.getByRole('link', { name: 'Look at them' }).click({ timeout: 80_000 })
-    const rows = page.getByRole('region', { name: 'Refused rows', exact: true })
+    await page.getByRole('link', { name: 'Look at those kept' }).click({ timeout: 80_000 })
+    const rows = page.getByRole('region', { name: 'Rejected rows', exact: true })
     await rows.getByText('"amount":"twelve"').waitFor()
     await requireFitAndAccessible(page, 'a row that was refused')
     await rows.getByRole('button', { name: 'Try them again' }).click()

@@ -4,7 +4,15 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { ObjectStorageSource, Pipe, PipeBadRow, PostgresSource } from '../../src/client/shapes.ts'
 import { badRowExample } from '../../src/progress/progress.ts'
-import { closeBrowser, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import {
+  closeBrowser,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
 const queueUrl = 'https://sqs.eu-west-1.amazonaws.com/123456789012/orders'
@@ -19,8 +27,7 @@ describe('the source of a pipe, in the console', () => {
     browser = await openBrowser()
     person = await openPerson(browser)
     page = person.page
-    await page.goto(penstock.signInLink)
-    await page.waitForURL('**/console/o/*')
+    await signInByLink(page, penstock)
   })
   after(async () => {
     await closeBrowser(browser)
@@ -108,7 +115,7 @@ describe('the source of a pipe, in the console', () => {
   it('is named on the overview of the pipe with its queue', async () => {
     await openObjects({ queueUrl })
     await page.goto(addressOf(penstock.sample.OBJECT_STORAGE_PIPE_ID!))
-    const flow = page.getByRole('region', { name: 'What flows', exact: true })
+    const flow = page.getByRole('region', { name: 'Data flow', exact: true })
     await flow.getByText(`new files told of by the queue ${queueUrl}`).waitFor()
     await requireFitAndAccessible(page, 'a pipe with a queue')
   })
@@ -126,8 +133,8 @@ describe('the source of a pipe, in the console', () => {
       }),
     )
     await page.goto(addressOf(penstock.sample.OBJECT_STORAGE_PIPE_ID!, '?tab=errors'))
-    const kept = page.getByRole('region', { name: 'Refused rows, messages and files', exact: true })
-    const entries = kept.locator('.refused-rows > li')
+    const kept = page.getByRole('region', { name: 'Rejected rows, messages and files', exact: true })
+    const entries = kept.locator('.rejected-rows > li')
     await entries.first().waitFor()
     const told = await entries.allInnerTexts()
     assert.deepEqual(

@@ -4,7 +4,15 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PipeMetrics, PipeTable } from '../../src/client/shapes.ts'
 import { metricsExample } from '../../src/progress/progress.ts'
-import { closeBrowser, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import {
+  closeBrowser,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
 const table = (name: string, more: Partial<PipeTable> = {}): PipeTable => ({
@@ -57,8 +65,7 @@ describe('the tables of a postgres pipe, in the console', () => {
     browser = await openBrowser()
     person = await openPerson(browser)
     page = person.page
-    await page.goto(penstock.signInLink)
-    await page.waitForURL('**/console/o/*')
+    await signInByLink(page, penstock)
     const { ORGANIZATION_ID, SERVICE_ID, POSTGRES_PIPE_ID } = penstock.sample
     await page.route(`**/pipes/${POSTGRES_PIPE_ID}/metrics`, (route) =>
       route.fulfill({ json: { requestId: '0b0f2a52-7c0f-4a6e-8f0c-6c2b1f2f9d11', result: metrics, status: 200 } }),

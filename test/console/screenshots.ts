@@ -2,9 +2,17 @@
 // With a folder as argument: every page instead, at both widths, in light and dark, to be looked at.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { startPaperEngine } from '../paper-engine.ts'
+import type { PipeMetrics } from '../../src/client/shapes.ts'
 import { startObjectServer } from '../sources/object-server.ts'
-import { callApi, openBrowser, openPerson, type RunningPenstock, startPenstock } from './browser.ts'
+import {
+  callApi,
+  embeddedEngine,
+  openBrowser,
+  openPerson,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
 import { everyPage } from './pages.ts'
 
 const folder = process.argv[2]
@@ -19,14 +27,12 @@ const orders = [
     note: 'Leave it at the door',
   },
 ]
-const penstock = await startPenstock()
+const penstock = await startPenstock(embeddedEngine)
 const browser = await openBrowser()
-const engine = await startPaperEngine({ password: 'password of the pictures' })
 try {
   await makeHistory(penstock)
   const person = await openPerson(browser)
-  await person.page.goto(penstock.signInLink)
-  await person.page.waitForURL('**/console/o/*')
+  await signInByLink(person.page, penstock)
   const cookies = await person.context.cookies()
   await (folder ? everyPageInto(folder) : picturesOfDocs())
 
@@ -57,6 +63,10 @@ try {
     await picture(join(images, 'members.png'), `${home}/members`, { ...wide, colorScheme: 'light' })
     await picture(join(images, 'new-key.png'), `${home}/keys/new`, { ...wide, colorScheme: 'light' })
     await picture(join(images, 'pipe.png'), `${pipes}/${sample.RUNNING_PIPE_ID}`, { ...wide, colorScheme: 'dark' })
+    await picture(join(images, 'pipe-data.png'), `${pipes}/${sample.SHOP_PIPE_ID}?tab=data`, {
+      ...wide,
+      colorScheme: 'light',
+    })
     await picture(join(images, 'edit-pipe.png'), `${pipe}/edit`, { ...wide, colorScheme: 'light' })
     await pictureOfCheck(join(images, 'check-source.png'), `${home}/pipes/new?service=${sample.SERVICE_ID}`)
     await picture(join(images, 'activity-narrow.png'), `${home}/activity`, {
@@ -81,7 +91,7 @@ try {
       await page.getByRole('textbox', { name: /^URL/ }).fill(`${store.endpoint}/northwind/orders/*.json`)
       await page.getByRole('combobox', { name: 'Authentication' }).selectOption('none')
       await page.getByRole('button', { name: 'Check connection' }).click()
-      await page.getByText('The source answers').waitFor()
+      await page.getByText('Connection OK').waitFor()
       const section = await page.getByRole('region', { name: 'Check connection' }).boundingBox()
       await page.evaluate(`window.scrollBy(0, ${section!.y - 80})`)
       await page.waitForTimeout(300)
@@ -114,15 +124,12 @@ try {
 } finally {
   await browser.close()
   await penstock.stop()
-  await engine.close()
 }
 
 /** Some changes, so that lists have something to show. */
 async function makeHistory(running: RunningPenstock): Promise<void> {
   const { sample } = running
   const service = `/services/${sample.SERVICE_ID}`
-  const { url, username, password } = engine
-  await callApi(running, 'PATCH', service, { endpoint: { url, username, password } })
   await callApi(running, 'PATCH', `/members/${sample.USER_ID}`, { role: 'admin' })
   await callApi(running, 'POST', '/invitations', { email: 'noor.haddad@northwind.example', role: 'developer' })
   await callApi(running, 'POST', '/keys', { name: 'Terraform', roles: ['admin'] })
@@ -135,10 +142,12 @@ async function makeHistory(running: RunningPenstock): Promise<void> {
   })
   for (let waits = 0; waits < 300; waits++) {
     const { state } = (await callApi(running, 'GET', service)).result as { state: string }
-    const metrics = await callApi(running, 'GET', `${service}/pipes/${sample.RUNNING_PIPE_ID}/metrics`)
-    const { inserts, state: pipeState } = metrics.result as { inserts: number; state: string }
-    if (state === 'running' && pipeState === 'Running' && inserts >= 20) return
+    const metricsOf = async (pipeId = '') =>
+      (await callApi(running, 'GET', `${service}/pipes/${pipeId}/metrics`)).result
+    const pipes: PipeMetrics[] = [await metricsOf(sample.RUNNING_PIPE_ID), await metricsOf(sample.SHOP_PIPE_ID)]
+    const areRunning = pipes.every((pipe) => pipe.state === 'Running' && pipe.inserts >= 20)
+    if (state === 'running' && areRunning) return
     await new Promise((resolve) => setTimeout(resolve, 400))
   }
-  throw new Error('the engine and the pipe of the pictures were not found to run')
+  throw new Error('the engine and the pipes of the pictures were not found to run')
 }

@@ -5,7 +5,15 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { callApi, openBrowser, openPerson, type Person, type RunningPenstock, startPenstock } from './browser.ts'
+import {
+  callApi,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
 import { everyPage } from './pages.ts'
 
 interface Attempt {
@@ -25,8 +33,7 @@ describe('S10 the console under attack', () => {
     penstock = await startPenstock()
     browser = await openBrowser()
     person = await openPerson(browser)
-    await person.page.goto(penstock.signInLink)
-    await person.page.waitForURL('**/console/o/*')
+    await signInByLink(person.page, penstock)
     attacker = createServer((_, response) => {
       response.setHeader('content-type', 'text/html')
       response.end('<!doctype html><title>Another site</title><p>Nothing to see here.</p>')

@@ -11,6 +11,7 @@ import {
   openPerson,
   type Person,
   type RunningPenstock,
+  signInByLink,
   startPenstock,
 } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
@@ -37,9 +38,17 @@ describe('the check of a source', () => {
     browser = await openBrowser()
     person = await openPerson(browser)
     page = person.page
-    await page.goto(penstock.signInLink)
-    await page.waitForURL('**/console/o/*')
+    await answerDestinationCheck([])
+    await signInByLink(page, penstock)
   })
+  /** For the engine of the sample, which is not there. */
+  const answerDestinationCheck = async (errors: { pointer: string; detail: string }[]) => {
+    await page.unroute('**/pipes/destinationCheck')
+    await page.route('**/pipes/destinationCheck', (route) => {
+      const result = { databaseExists: errors.length === 0, tableExists: false, databases: ['default', 'shop'], errors }
+      return route.fulfill({ json: { status: 200, requestId: 'r', result } })
+    })
+  }
   after(async () => {
     await closeBrowser(browser)
     await penstock?.stop()
@@ -110,7 +119,7 @@ describe('the check of a source', () => {
 
   it('lists the tables, and adds one with a click', async () => {
     await checkButton().click()
-    await section().getByRole('status').getByText('The source answers').waitFor()
+    await section().getByRole('status').getByText('Connection OK').waitFor()
     await section()
       .getByText(/^Connected .*signed in .* ms/)
       .waitFor()
@@ -159,7 +168,7 @@ describe('the check of a source', () => {
     const sent = page.waitForRequest(/schemaDiscovery/)
     await checkButton().click()
     assert.deepEqual(JSON.parse(/-d '(.*)'$/s.exec(command)![1]!), (await sent).postDataJSON())
-    await section().getByText('The source answers').waitFor()
+    await section().getByText('Connection OK').waitFor()
   })
 
   it('offers the tables beside the mappings too, and the pipe is created after one more check', async () => {
@@ -224,7 +233,7 @@ describe('the check of a source', () => {
     await field(/^URL/).fill(`${store.endpoint}/events/*.json`)
     await page.getByRole('combobox', { name: 'Authentication' }).selectOption('none')
     await checkButton().click()
-    await section().getByText('The source answers').waitFor()
+    await section().getByText('Connection OK').waitFor()
     const fields = section().getByRole('region', { name: 'Fields' })
     await fields.getByRole('row', { name: /^id Int64 no/ }).waitFor()
     await fields.getByRole('row', { name: /^note Nullable\(String\) yes/ }).waitFor()
@@ -263,6 +272,22 @@ describe('the check of a source', () => {
     await field(/^Table/).fill('events')
     await page.getByRole('combobox', { name: 'Source field 1' }).fill('amount')
     await page.getByRole('combobox', { name: 'Destination column 1' }).fill('total')
+    await answerDestinationCheck([
+      { pointer: '#/database', detail: 'the engine has no database "analytics"; create it with CREATE DATABASE' },
+    ])
+    // Nor does a click on a later step go past the check.
+    await page.getByRole('button', { name: 'Source', exact: true }).click()
+    await page.getByRole('group', { name: /^Step 2 of 5/ }).waitFor()
+    await page.getByRole('button', { name: /^5?\s*Review$/ }).click()
+    await page.getByRole('group', { name: /^Step 3 of 5/ }).waitFor()
+    const missing = page.getByRole('alert').filter({ hasText: 'The engine does not have what the destination names' })
+    await missing.getByText('Its databases: default, shop.').waitFor()
+    assert.equal(await field(/^Database/).getAttribute('aria-invalid'), 'true')
+    await requireFitAndAccessible(page, 'a database that does not exist')
+    await page.getByRole('button', { name: 'Continue anyway' }).waitFor()
+    await answerDestinationCheck([])
+    await field(/^Database/).fill('shop')
+    assert.notEqual(await field(/^Database/).getAttribute('aria-invalid'), 'true')
     await next('settings')
     await next('review')
     await field(/^Name/).fill('events')
@@ -288,7 +313,7 @@ describe('the check of a source', () => {
     await page.getByRole('button', { name: 'Remove field mapping 1' }).click()
     await warning.getByText(/were changed since/).waitFor()
     await checkButton().click()
-    await section().getByText('The source answers').waitFor()
+    await section().getByText('Connection OK').waitFor()
     assert.equal(await warning.count(), 0)
   })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -339,6 +339,14 @@ describe('penstock call', () => {
       assert.equal(statSync(stored('kept')).mode & 0o777, 0o600)
       assert.equal(statSync(join(folder, 'kept', 'penstock')).mode & 0o777, 0o700)
       await works(['call', 'getMember', ...member()], home('kept'))
+      chmodSync(stored('kept'), 0o644)
+      await fails(
+        4,
+        /is open to other users \(mode 0644\): run "chmod 600 /,
+        ['call', 'getMember', ...member()],
+        home('kept'),
+      )
+      chmodSync(stored('kept'), 0o600)
       const winning = { ...home('kept'), ...key(), PENSTOCK_KEY_SECRET: 'wrong' }
       await fails(4, /, from PENSTOCK_KEY_ID and .* environment, is wrong/, ['call', 'getMember', ...member()], winning)
       await fails(4, /set PENSTOCK_KEY_ID and/, ['call', 'getMember', ...member()], {
@@ -386,7 +394,7 @@ describe('penstock call', () => {
     it('says so when what was kept is damaged', async () => {
       mkdirSync(join(folder, 'damaged', 'penstock'), { recursive: true })
       for (const text of ['{', 'null', '{"url": "http://127.0.0.1"}']) {
-        writeFileSync(stored('damaged'), text)
+        writeFileSync(stored('damaged'), text, { mode: 0o600 })
         await fails(4, /is damaged\. Run "penstock login" again/, ['call', 'getMember', ...member()], home('damaged'))
       }
     })
@@ -394,7 +402,13 @@ describe('penstock call', () => {
 
   it('the server does not mind the settings of calls', async () => {
     const child = spawn(process.execPath, [mainFile, 'try'], {
-      env: { PATH: process.env.PATH, ...key(), PENSTOCK_PORT: '0', PENSTOCK_DATA: join(folder, 'data') },
+      env: {
+        PATH: process.env.PATH,
+        ...key(),
+        PENSTOCK_PORT: '0',
+        PENSTOCK_DATA: join(folder, 'data'),
+        PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [chunk] = (await once(child.stdout, 'data')) as [Buffer]

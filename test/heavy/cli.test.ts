@@ -26,6 +26,8 @@ describe('the commands', () => {
     PATH: process.env.PATH,
     ...ownEnvironment,
     PENSTOCK_PORT: '0',
+    // No embedded engine: test/heavy/try.test.ts has one.
+    PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
     ...settings,
   })
 
@@ -143,8 +145,12 @@ describe('the commands', () => {
 
     it('serves files of orders as object storage, and is not ended by what is no request for one', async () => {
       const data = join(folder, 'files')
-      const { child, printed } = await start('try', { PENSTOCK_DATA: data })
-      assert.match(printed, /orders from files/)
+      const { child, printed } = await start('try', {
+        PENSTOCK_DATA: data,
+        PENSTOCK_TRY_ENGINE: 'http://reader:engine-password@127.0.0.1:18123',
+      })
+      assert.match(printed, /Orders from files[\s\S]*created with the ClickHouse at http:\/\/127\.0\.0\.1:18123\./)
+      assert.doesNotMatch(printed, /:8123|engine-password/)
       const files = /^FILES_URL=(http:\/\/127\.0\.0\.1:\d+)\/files\/orders\/\*\.json$/m.exec(
         readFileSync(join(data, 'sample.env'), 'utf8'),
       )![1]!
@@ -345,7 +351,7 @@ describe('the commands', () => {
       await refuses(
         ['start'],
         { PENSTOCK_DATA: data, PENSTOCK_HOST: '0.0.0.0' },
-        /PENSTOCK_TLS_IN_FRONT=true and PENSTOCK_PUBLIC_URL/,
+        /PENSTOCK_TLS_IN_FRONT=true, PENSTOCK_PUBLIC_URL and PENSTOCK_TRUSTED_PROXIES/,
       )
     })
   })

@@ -24,6 +24,7 @@ function environmentOf({ dataFolder, databaseUrl }: DataSettings) {
     PATH: process.env.PATH,
     PENSTOCK_DATA: dataFolder,
     PENSTOCK_PORT: '0',
+    PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
     ...ownEnvironment,
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
   }

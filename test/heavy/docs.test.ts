@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { openEmbeddedEngine } from '../embedded-engine.ts'
+import type { TestEngine } from '../engine-front.ts'
 import { openTestApp, type TestApp } from '../harness.ts'
 
 const run = promisify(execFile)
@@ -15,10 +17,15 @@ const pages = ['README.md', 'docs/contract.md', 'docs/http.md', 'docs/cli.md']
 
 describe('the examples of the documentation', () => {
   let app: TestApp
+  let engine: TestEngine
   let environment: Record<string, string>
   before(async () => {
     app = await openTestApp('sqlite')
     const { sample } = app
+    engine = await openEmbeddedEngine()
+    const { url, username, password } = engine
+    const service = `/v1/organizations/${sample.organizationId}/services/${sample.serviceId}`
+    await app.request('PATCH', service, { body: { endpoint: { url, username, password } } })
     // The commands of this checkout, with a home of their own.
     const commands = join(app.config.dataFolder, 'commands')
     mkdirSync(commands)
@@ -44,7 +51,10 @@ describe('the examples of the documentation', () => {
       POSTGRES_PIPE_ID: sample.pipeIds.postgres,
     }
   })
-  after(() => app.close())
+  after(async () => {
+    await app.close()
+    await engine.close()
+  })
 
   for (const page of pages) {
     const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
@@ -71,7 +81,7 @@ describe('the examples of the documentation', () => {
     assert.ok(blocks.length > 3)
     const client = new URL('../../src/client/client.ts', import.meta.url).href
     const file = join(app.config.dataFolder, 'example.mts')
-    writeFileSync(file, blocks.join('\n').replace("'penstock/client'", `'${client}'`))
+    writeFileSync(file, blocks.join('\n').replace("'penstock-server/client'", `'${client}'`))
     const { stdout } = await run(process.execPath, [file], {
       env: {
         ...environment,

@@ -6,6 +6,7 @@ import { operations } from '../../src/operations.ts'
 import { drillSeed, drillSize } from '../drill.ts'
 import { type FuzzFigures, fuzz } from '../fuzz.ts'
 import { openTestApp } from '../harness.ts'
+import { asksEngine } from '../world.ts'
 
 const size = drillSize(100_000)
 const shares: Record<Dialect, number> = { sqlite: 0.85, postgres: 0.15 }
@@ -31,7 +32,9 @@ export function testMadeUpRequests(dialect: Dialect): void {
       console.log(
         `S2 ${dialect}: ${JSON.stringify(statuses)}, slowest ${Math.round(slowestMs)} ms, ${hiccups} slow only once`,
       )
-      for (const { id } of operations) assert.ok((accepted[id] ?? 0) > 0, `${id} never accepted anything`)
+      for (const { id } of operations) {
+        assert.ok((accepted[id] ?? 0) > 0 || asksEngine.includes(id), `${id} never accepted anything`)
+      }
     })
   })
 }

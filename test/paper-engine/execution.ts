@@ -13,17 +13,16 @@ export interface Execution {
 
 export interface Outcome {
   answer: Buffer
-  writtenRows?: number
 }
 
 export function contextOf({ storage, database }: Execution): SelectContext {
   return { storage, database }
 }
 
-export function takeSettings(tokens: Tokens, { storage, settings }: Execution): void {
+export function takeSettings(tokens: Tokens, { settings }: Execution): void {
   if (!tokens.takeIf('SETTINGS')) return
   for (const [name, value] of takePairs(tokens)) {
-    if (!knownSettings(storage).includes(name)) throw new SqlError(115, `Unknown setting ${name}`)
+    if (!knownSettings.includes(name)) throw new SqlError(115, `Unknown setting ${name}`)
     settings[name] = value
   }
 }

@@ -37,16 +37,12 @@ const powers: Record<string, number> = {
   IN: 4,
   NOT: 4,
   LIKE: 4,
-  IS: 4,
-  BETWEEN: 4,
   '||': 5,
   '+': 6,
   '-': 6,
   '*': 7,
   '/': 7,
   '%': 7,
-  '::': 9,
-  '[': 10,
 }
 
 class ExpressionParser {
@@ -77,36 +73,8 @@ class ExpressionParser {
     const tokens = this.#tokens
     if (operator === 'IN') return this.#in(left, false)
     if (operator === 'NOT') {
-      if (tokens.takeIf('IN')) return this.#in(left, true)
-      tokens.must('LIKE')
-      const like = this.#infix('LIKE', power, left)
-      return (row, rows) => !isTrue(like(row, rows))
-    }
-    if (operator === 'IS') {
-      const isNot = tokens.takeIf('NOT')
-      tokens.must('NULL')
-      return (row, rows) => (left(row, rows) === null) !== isNot
-    }
-    if (operator === '[') {
-      const index = this.parse(0)
-      tokens.must(']')
-      return (row, rows) => {
-        const list = left(row, rows)
-        return Array.isArray(list) ? (list[Number(index(row, rows)) - 1] ?? '') : ''
-      }
-    }
-    if (operator === '::') {
-      const type = tokens.takeName()
-      return (row, rows) => castTo(left(row, rows), type)
-    }
-    if (operator === 'BETWEEN') {
-      const low = this.parse(power)
-      tokens.must('AND')
-      const high = this.parse(power)
-      return (row, rows) => {
-        const value = left(row, rows)
-        return compare(value, low(row, rows)) >= 0 && compare(value, high(row, rows)) <= 0
-      }
+      tokens.must('IN')
+      return this.#in(left, true)
     }
     const right = this.parse(power)
     return (row, rows) => operate(operator, left(row, rows), () => right(row, rows))
@@ -147,21 +115,6 @@ class ExpressionParser {
       tokens.take()
       const constant = kind === 'text' ? value : Number(value)
       return () => constant
-    }
-    if (tokens.takeIf('-')) {
-      const operand = this.parse(8)
-      return (row, rows) => -Number(operand(row, rows))
-    }
-    if (tokens.takeIf('NOT')) {
-      const operand = this.parse(3)
-      return (row, rows) => !isTrue(operand(row, rows))
-    }
-    if (tokens.takeIf('NULL')) return () => null
-    if (tokens.takeIf('TRUE')) return () => true
-    if (tokens.takeIf('FALSE')) return () => false
-    if (tokens.takeIf('[')) {
-      const items = this.#list(']')
-      return (row, rows) => items.map((item) => item(row, rows))
     }
     if (tokens.takeIf('(')) return this.#parenthesis()
     return this.#nameOrCall()
@@ -226,14 +179,12 @@ class ExpressionParser {
 
   #aggregate(name: string): Evaluate {
     this.hasAggregate = true
-    const isDistinct = this.#tokens.takeIf('DISTINCT')
     const [value] = this.#list(')')
     return (_row, rows) =>
       value
         ? callAggregate(
             name,
             rows.map((row) => value(row, rows)),
-            isDistinct,
           )
         : rows.length
   }

@@ -186,32 +186,16 @@ function asText(value: Value): unknown {
 export const shownRow = (row: Row): Record<string, unknown> => asText(row) as Record<string, unknown>
 
 export function writeRows(format: string, names: string[], rows: Value[][]): Buffer {
-  const objects = (): unknown[] =>
-    rows.map((values) => asText(Object.fromEntries(names.map((name, index) => [name, values[index] ?? null]))))
   switch (format) {
     case 'TabSeparated':
     case 'TSV':
-    case 'TabSeparatedWithNames':
-    case 'TSVWithNames': {
-      const lines = rows.map((values) => values.map(cell))
-      if (format.endsWith('WithNames')) lines.unshift(names.map(escapeTsv))
-      return Buffer.from(lines.map((line) => `${line.join('\t')}\n`).join(''), 'latin1')
+      return Buffer.from(rows.map((values) => `${values.map(cell).join('\t')}\n`).join(''), 'latin1')
+    case 'JSONEachRow': {
+      const objects = rows.map((values) =>
+        asText(Object.fromEntries(names.map((name, index) => [name, values[index] ?? null]))),
+      )
+      return Buffer.from(objects.map((row) => `${JSON.stringify(row, asJson)}\n`).join(''))
     }
-    case 'TabSeparatedRaw':
-    case 'TSVRaw':
-      return Buffer.from(rows.map((values) => `${values.map(shown).join('\t')}\n`).join(''), 'latin1')
-    case 'JSONEachRow':
-      return Buffer.from(
-        objects()
-          .map((row) => `${JSON.stringify(row, asJson)}\n`)
-          .join(''),
-      )
-    case 'JSONCompactEachRow':
-      return Buffer.from(rows.map((values) => `${JSON.stringify(asText(values), asJson)}\n`).join(''))
-    case 'JSON':
-      return Buffer.from(
-        JSON.stringify({ meta: names.map((name) => ({ name })), data: objects(), rows: rows.length }, asJson),
-      )
     default:
       throw new SqlError(73, `Unknown format ${format}`)
   }

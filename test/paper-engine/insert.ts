@@ -1,10 +1,10 @@
-// INSERT of the paper engine: with its data after it, from another table, or by way of `input`.
+// INSERT of the paper engine: with its data after it, or from another table.
 import { contextOf, type Execution, type Outcome, tableOf, takeSettings } from './execution.ts'
 import { type Field, readBody } from './formats.ts'
 import { parseSelect } from './select.ts'
 import { completeRow, type PaperColumn, type PaperTable, type PaperView, storeRows, viewsOf } from './storage.ts'
 import { SqlError, type Tokens } from './tokens.ts'
-import { defaultOf, type Reading, type Row, readValue } from './values.ts'
+import { type Reading, type Row, readValue } from './values.ts'
 
 export function insert(tokens: Tokens, execution: Execution): Outcome {
   tokens.takeIf('TABLE')
@@ -18,12 +18,11 @@ export function insert(tokens: Tokens, execution: Execution): Outcome {
   takeSettings(tokens, execution)
   const rows = tokens.is('SELECT') ? insertedBySelect(tokens, execution, into) : insertedRows(tokens, execution, into)
   const complete = rows.map((row) => completeRow(table, row))
-  const { insert_deduplication_token: token, insert_deduplicate: isOn = '1' } = execution.settings
   const shown = viewsOf(execution.storage, table).map((view) => shownBy(view, complete, execution))
-  storeRows(table, complete, token && isOn !== '0' ? token : undefined)
-  // A view of what a view fills sees nothing of it, as in engines of before.
-  for (const { target, rows: seen } of shown) storeRows(target, seen, undefined)
-  return { answer: Buffer.alloc(0), writtenRows: complete.length }
+  storeRows(table, complete)
+  // A view of what a view fills sees nothing of it.
+  for (const { target, rows: seen } of shown) storeRows(target, seen)
+  return { answer: Buffer.alloc(0) }
 }
 
 /** A view fills no column by itself. */
@@ -67,15 +66,8 @@ function takeData(tokens: Tokens): Data {
 }
 
 function insertedBySelect(tokens: Tokens, execution: Execution, into: PaperColumn[]): Row[] {
-  let data: Data | undefined
-  const readInput = (fields: Field[]): Row[] => {
-    if (!data) throw new SqlError(36, 'There is no FORMAT, and no data')
-    const defaults = Object.fromEntries(fields.map(({ name, type }) => [name, defaultOf(type)]))
-    return bodyRows(data, execution, fields).map((row) => ({ ...defaults, ...row }))
-  }
-  const run = parseSelect(tokens, { ...contextOf(execution), readInput })
+  const run = parseSelect(tokens, contextOf(execution))
   takeSettings(tokens, execution)
-  if (tokens.takeIf('FORMAT')) data = takeData(tokens)
   return run().rows.map((values) => {
     if (values.length !== into.length) throw new SqlError(20, 'Number of columns does not match')
     return Object.fromEntries(
@@ -84,15 +76,10 @@ function insertedBySelect(tokens: Tokens, execution: Execution, into: PaperColum
   })
 }
 
-function readingOf({ settings, storage }: Execution): Reading {
-  const isOn = (name: string): boolean => settings[name] === '1'
-  return {
-    nullAsDefault: storage.hasTokens && settings.input_format_null_as_default !== '0',
-    bestEffortDates: settings.date_time_input_format === 'best_effort',
-    numbersAsTexts: isOn('input_format_json_read_numbers_as_strings'),
-    objectsAsTexts: isOn('input_format_json_read_objects_as_strings'),
-  }
-}
+const readingOf = ({ settings }: Execution): Reading => ({
+  bestEffortDates: settings.date_time_input_format === 'best_effort',
+  anyAsText: false,
+})
 
 function bodyRows({ format, text }: Data, execution: Execution, fields: Field[]): Row[] {
   const { settings, isCut } = execution

@@ -1,16 +1,13 @@
 // SELECT of the paper engine.
-import { type Expression, parseExpression, takeType } from './expressions.ts'
-import type { Field } from './formats.ts'
+import { type Expression, parseExpression } from './expressions.ts'
 import { compare, isTrue, textOf } from './functions.ts'
-import { finalRows, loadTable, type PaperStorage, partitionId, systemRows } from './storage.ts'
-import { SqlError, Tokens } from './tokens.ts'
+import { finalRows, loadTable, type PaperStorage, systemRows } from './storage.ts'
+import type { Tokens } from './tokens.ts'
 import type { Row, Value } from './values.ts'
 
 export interface SelectContext {
   storage: PaperStorage
   database: string
-  /** The rows of the body, for a SELECT that reads from `input`. */
-  readInput?: (fields: Field[]) => Row[]
   /** Of a view: the first table that it reads from, of which it sees nothing but the rows of an insert. */
   viewed?: { source?: string; rows: Row[] }
 }
@@ -34,9 +31,8 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
   }
   tokens.must('SELECT')
   const isDistinct = tokens.takeIf('DISTINCT')
-  const isAll = tokens.takeIf('*')
   const items: Item[] = []
-  while (!isAll && (items.length === 0 || tokens.takeIf(','))) {
+  while (items.length === 0 || tokens.takeIf(',')) {
     const each = expression()
     items.push({ name: tokens.takeIf('AS') ? tokens.takeName() : nameOf(each.text), expression: each })
   }
@@ -45,7 +41,7 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
   const groupBy = tokens.takeIf('GROUP', 'BY') ? list() : undefined
   const having = tokens.takeIf('HAVING') ? expression() : undefined
   const orderBy = tokens.takeIf('ORDER', 'BY') ? parseOrder(tokens, expression) : []
-  const { offset, limit, by } = parseLimit(tokens, list)
+  const { offset, limit } = parseLimit(tokens)
   return () => {
     const withAliases = (row: Row): Row => {
       const aliases = items.filter(({ name, expression: each }) => !each.hasAggregate && !Object.hasOwn(row, name))
@@ -60,24 +56,14 @@ export function parseSelect(tokens: Tokens, context: SelectContext): () => Selec
     let groups = isGrouped ? groupsOf(rows, groupBy ?? []) : rows.map((row) => [row])
     if (having) groups = groups.filter((group) => isTrue(having.evaluate(group[0] ?? {}, group)))
     groups = sorted(groups, orderBy)
-    if (by) groups = firstOf(groups, limit, by)
-    const shownItems = isAll
-      ? Object.keys(rows[0] ?? {}).map((name): Item => ({ name, expression: columnOf(name) }))
-      : items
-    let selected = groups.map((group) => shownItems.map(({ expression: each }) => each.evaluate(group[0] ?? {}, group)))
+    let selected = groups.map((group) => items.map(({ expression: each }) => each.evaluate(group[0] ?? {}, group)))
     if (isDistinct) selected = [...new Map(selected.map((values) => [textOf(values), values])).values()]
     return {
-      names: shownItems.map(({ name }) => name),
-      rows: by ? selected : selected.slice(offset, offset + limit),
+      names: items.map(({ name }) => name),
+      rows: selected.slice(offset, offset + limit),
     }
   }
 }
-
-const columnOf = (name: string): Expression => ({
-  text: name,
-  hasAggregate: false,
-  evaluate: (row) => row[name] ?? null,
-})
 
 const nameOf = (text: string): string => (/^`[^`\\]*`$/.test(text) ? text.slice(1, -1) : text)
 
@@ -97,10 +83,8 @@ function parseFrom(tokens: Tokens, context: SelectContext): () => Row[] {
     }
   }
   const first = tokens.takeName()
-  if (tokens.takeIf('(')) return parseInput(tokens, first, context)
   const [database, name] = tokens.takeIf('.') ? [first, tokens.takeName()] : [context.database, first]
   const isFinal = tokens.takeIf('FINAL')
-  const namesPart = /\b_part\b/.test(tokens.text)
   const { viewed } = context
   if (viewed && viewed.source === undefined) {
     viewed.source = `${database}.${name}`
@@ -109,25 +93,8 @@ function parseFrom(tokens: Tokens, context: SelectContext): () => Row[] {
   return () => {
     if (database === 'system') return systemRows(context.storage, name)
     const table = loadTable(context.storage, database, name)
-    const rows = isFinal ? finalRows(table) : table.rows
-    return namesPart ? rows.map((row) => ({ ...row, _part: `${partitionId(table, row)}_1_1_0` })) : rows
+    return isFinal ? finalRows(table) : table.rows
   }
-}
-
-function parseInput(tokens: Tokens, name: string, { storage, readInput }: SelectContext): () => Row[] {
-  const structure = tokens.take()
-  tokens.must(')')
-  if (name !== 'input' || !storage.hasTokens) throw new SqlError(46, `Unknown table function ${name}`)
-  if (!readInput) throw new SqlError(36, 'Table function input can be used only in INSERT … SELECT')
-  const fields = parseStructure(structure.value)
-  return () => readInput(fields)
-}
-
-function parseStructure(text: string): Field[] {
-  const tokens = new Tokens(text)
-  const fields: Field[] = []
-  while (fields.length === 0 || tokens.takeIf(',')) fields.push({ name: tokens.takeName(), type: takeType(tokens) })
-  return fields
 }
 
 type Order = { expression: Expression; sign: 1 | -1 }[]
@@ -146,32 +113,13 @@ function parseOrder(tokens: Tokens, expression: () => Expression): Order {
 interface Limit {
   offset: number
   limit: number
-  /** So many for each of what these give, and not of all. */
-  by?: Expression[]
 }
 
-function parseLimit(tokens: Tokens, list: () => Expression[]): Limit {
+function parseLimit(tokens: Tokens): Limit {
   if (!tokens.takeIf('LIMIT')) return { offset: 0, limit: Number.POSITIVE_INFINITY }
   const first = Number(tokens.take().value)
-  if (tokens.takeIf('BY')) {
-    const by = list()
-    // That of all is larger than what a test has.
-    if (tokens.takeIf('LIMIT')) tokens.take()
-    return { offset: 0, limit: first, by }
-  }
   if (tokens.takeIf(',')) return { offset: first, limit: Number(tokens.take().value) }
   return { offset: tokens.takeIf('OFFSET') ? Number(tokens.take().value) : 0, limit: first }
-}
-
-/** So many at most for each of what `by` gives. */
-function firstOf(groups: Row[][], limit: number, by: Expression[]): Row[][] {
-  const counts = new Map<string, number>()
-  return groups.filter((group) => {
-    const key = textOf(by.map(({ evaluate }) => evaluate(group[0] ?? {}, group)))
-    const count = (counts.get(key) ?? 0) + 1
-    counts.set(key, count)
-    return count <= limit
-  })
 }
 
 function groupsOf(rows: Row[], by: Expression[]): Row[][] {

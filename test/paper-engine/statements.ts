@@ -66,7 +66,7 @@ function select(tokens: Tokens, execution: Execution): Outcome {
   takeSettings(tokens, execution)
   const { names, rows } = run()
   const isVersion = names.length === 1 && /^version\(\)$/.test(names[0] ?? '')
-  return { answer: writeRows(format, names, isVersion ? [[execution.storage.version]] : rows) }
+  return { answer: writeRows(format, names, isVersion ? [['18.16.1']] : rows) }
 }
 
 function takeFormat(tokens: Tokens): string {
@@ -137,7 +137,6 @@ function createView(tokens: Tokens, execution: Execution): Outcome {
     primaryKey: '',
     settings: {},
     rows: [],
-    tokens: new Set(),
     view: {
       source,
       target: `${target.database}.${target.name}`,
@@ -177,30 +176,23 @@ function takeEngine(
     primaryKey: '',
     settings: {},
     rows: [],
-    tokens: new Set(),
   }
   for (;;) {
     if (tokens.takeIf('PARTITION', 'BY')) table.partitionBy = expressionOf(tokens, execution)
     else if (tokens.takeIf('ORDER', 'BY')) table.orderBy = expressionOf(tokens, execution)
     else if (tokens.takeIf('PRIMARY', 'KEY')) table.primaryKey = expressionOf(tokens, execution).text
-    else if (tokens.takeIf('TTL')) takeTtl(tokens)
     else if (tokens.takeIf('SETTINGS')) table.settings = Object.fromEntries(takePairs(tokens))
     else break
   }
-  if (!execution.storage.hasTokens && 'non_replicated_deduplication_window' in table.settings) {
+  if ('non_replicated_deduplication_window' in table.settings) {
     throw new SqlError(115, 'Unknown setting non_replicated_deduplication_window')
   }
   if (engine.endsWith('MergeTree') && !table.orderBy) throw new SqlError(36, 'ORDER BY is missing')
   return { ...table, engineFull: tokens.text.slice(begin, tokens.peek().begin).trim() }
 }
 
-function takeTtl(tokens: Tokens): void {
-  while (!tokens.is('SETTINGS') && tokens.peek().kind !== 'end') tokens.take()
-}
-
 function alterTable(tokens: Tokens, execution: Execution): Outcome {
   const table = tableOf(tokens, execution)
-  const { storage } = execution
   do {
     if (tokens.takeIf('ADD', 'COLUMN')) {
       const mayExist = tokens.takeIf('IF', 'NOT', 'EXISTS')
@@ -218,12 +210,6 @@ function alterTable(tokens: Tokens, execution: Execution): Outcome {
       const name = tokens.takeName()
       table.columns = table.columns.filter((column) => column.name !== name)
       for (const row of table.rows) delete row[name]
-    } else if (tokens.takeIf('MODIFY', 'SETTING')) {
-      if (!storage.hasTokens) throw new SqlError(62, 'Syntax error: MODIFY SETTING')
-      for (const [name, value] of takePairs(tokens)) {
-        table.settings[name] = value
-        table.engineFull = `${table.engineFull}${table.engineFull.includes(' SETTINGS ') ? ',' : ' SETTINGS'} ${name} = ${value}`
-      }
     } else if (tokens.takeIf('DROP', 'PARTITION')) {
       const partition = expressionOf(tokens, execution).evaluate({}, [])
       table.rows = table.rows.filter((row) => partitionOf(table, row) !== String(partition))
@@ -239,7 +225,6 @@ function alterTable(tokens: Tokens, execution: Execution): Outcome {
 function dropTable(tokens: Tokens, execution: Execution): Outcome {
   const mayBeMissing = tokens.takeIf('IF', 'EXISTS')
   const { database, name } = takeTableName(tokens, execution)
-  if (!tokens.takeIf('SYNC')) tokens.takeIf('NO', 'DELAY')
   const wasThere = execution.storage.tables.delete(`${database}.${name}`)
   if (!wasThere && !mayBeMissing) throw new SqlError(60, `Table ${database}.${name} does not exist`)
   return nothing

@@ -1,4 +1,4 @@
-// What the paper engine keeps: tables with their rows, the tokens of the inserts that they have, and the tables that tell of them.
+// What the paper engine keeps: tables with their rows, and the system tables that describe them.
 import type { Expression } from './expressions.ts'
 import { compare, textOf } from './functions.ts'
 import { SqlError } from './tokens.ts'
@@ -23,8 +23,6 @@ export interface PaperTable {
   primaryKey: string
   settings: Record<string, string>
   rows: Row[]
-  /** By partition and token. */
-  tokens: Set<string>
   /** Of a materialized view. */
   view?: PaperView
 }
@@ -48,10 +46,6 @@ export interface PaperStorage {
   /** By `database.table`. */
   tables: Map<string, PaperTable>
   databases: Set<string>
-  version: string
-  hasTokens: boolean
-  /** Nothing comes of them, other than that they are listed. */
-  policies: { database: string; table: string }[]
 }
 
 export function loadTable(storage: PaperStorage, database: string, name: string): PaperTable {
@@ -64,27 +58,9 @@ export function loadTable(storage: PaperStorage, database: string, name: string)
 export const partitionOf = ({ partitionBy }: PaperTable, row: Row): string =>
   partitionBy ? textOf(partitionBy.evaluate(row, [row])) : 'tuple()'
 
-/** As it stands in the names of parts. */
-export const partitionId = (table: PaperTable, row: Row): string =>
-  table.partitionBy ? Buffer.from(partitionOf(table, row), 'latin1').toString('hex') : 'all'
-
-const keepsTokens = ({ engine, settings }: PaperTable): boolean =>
-  engine.startsWith('Replicated') || Number(settings.non_replicated_deduplication_window ?? 0) > 0
-
-/** One insert is one block: of each partition it has all rows, or none when it has its token. */
-export function storeRows(table: PaperTable, rows: Row[], token: string | undefined): void {
+export function storeRows(table: PaperTable, rows: Row[]): void {
   if (table.engine === 'Null') return
-  if (token === undefined || !keepsTokens(table)) {
-    for (const row of rows) table.rows.push(row)
-    return
-  }
-  const known = new Set(table.tokens)
-  for (const row of rows) {
-    const mark = `${partitionOf(table, row)} ${token}`
-    if (known.has(mark)) continue
-    table.rows.push(row)
-    table.tokens.add(mark)
-  }
+  for (const row of rows) table.rows.push(row)
 }
 
 export function completeRow(table: PaperTable, values: Row): Row {
@@ -116,7 +92,7 @@ export function finalRows(table: PaperTable): Row[] {
   return [...kept.values()]
 }
 
-const settingsOfAll = [
+export const knownSettings = [
   'insert_deduplicate',
   'wait_end_of_query',
   'max_insert_block_size',
@@ -143,60 +119,7 @@ const settingsOfAll = [
   'max_partition_size_to_drop',
   'allow_experimental_low_cardinality_type',
 ]
-const settingsOfNew = [
-  'insert_deduplication_token',
-  'deduplicate_insert',
-  'deduplicate_insert_select',
-  'final',
-  'transform_null_in',
-  'async_insert',
-  'wait_for_async_insert',
-  'input_format_parallel_parsing',
-  'max_insert_threads',
-  'input_format_null_as_default',
-  'input_format_defaults_for_omitted_fields',
-  'input_format_json_read_objects_as_strings',
-  'input_format_json_read_numbers_as_strings',
-  'input_format_json_read_bools_as_numbers',
-  'input_format_json_read_bools_as_strings',
-  'input_format_json_read_arrays_as_strings',
-  'input_format_with_names_use_header',
-  'log_comment',
-  'mutations_sync',
-  'max_download_threads',
-  'max_partitions_per_insert_block',
-  'throw_on_max_partitions_per_insert_block',
-  'parallel_distributed_insert_select',
-  'parallel_view_processing',
-  'input_format_parquet_allow_missing_columns',
-  'input_format_avro_allow_missing_fields',
-  'input_format_csv_empty_as_default',
-  'input_format_tsv_empty_as_default',
-  'input_format_csv_use_default_on_bad_values',
-  'deduplicate_blocks_in_dependent_materialized_views',
-  'max_parser_backtracks',
-  'session_timezone',
-  'http_write_exception_in_output_format',
-  'cancel_http_readonly_queries_on_client_disconnect',
-  'allow_suspicious_low_cardinality_types',
-  'input_format_json_named_tuples_as_objects',
-  'input_format_try_infer_datetimes',
-  'date_time_output_format',
-  'bool_true_representation',
-  'input_format_json_try_infer_numbers_from_strings',
-  'use_async_executor_for_materialized_views',
-  'input_format_max_bytes_to_read_for_schema_inference',
-  'min_insert_block_size_bytes_for_materialized_views',
-  'min_insert_block_size_rows_for_materialized_views',
-  'database_atomic_wait_for_drop_and_detach_synchronously',
-  'alter_sync',
-  'distributed_ddl_task_timeout',
-  'max_insert_block_size_bytes',
-  'format_tsv_null_representation',
-  'input_format_csv_allow_variable_number_of_columns',
-  'input_format_json_ignore_unknown_keys_in_named_tuple',
-]
-const formatsOfAll = [
+const formats = [
   'JSONEachRow',
   'CSV',
   'TabSeparated',
@@ -208,35 +131,27 @@ const formatsOfAll = [
   'Values',
   'RowBinary',
 ]
-const formatsOfNew = ['Parquet', 'Avro', 'JSONCompactEachRow']
-
-export const knownSettings = ({ hasTokens }: PaperStorage): string[] =>
-  hasTokens ? [...settingsOfAll, ...settingsOfNew] : settingsOfAll
-
 const sortingKeyOf = ({ orderBy }: PaperTable): string => (orderBy?.text ?? '').replace(/^tuple\(\)$/, '')
+
+const typeNames =
+  'UInt8 UInt16 UInt32 UInt64 Int8 Int16 Int32 Int64 Float32 Float64 String UUID Date DateTime FixedString Decimal Enum8 ' +
+  'Enum16 Array Nullable LowCardinality Tuple Nested AggregateFunction'
 
 export function systemRows(storage: PaperStorage, name: string): Row[] {
   const tables = [...storage.tables.values()]
-  const { hasTokens } = storage
   switch (name) {
     case 'settings':
-      return knownSettings(storage).map((setting) => ({ name: setting, value: '', changed: 0 }))
-    case 'merge_tree_settings':
-      if (!hasTokens) throw new SqlError(60, 'Table system.merge_tree_settings does not exist')
-      return ['index_granularity', 'non_replicated_deduplication_window'].map((setting) => ({
-        name: setting,
-        value: '0',
-      }))
+      return knownSettings.map((setting) => ({ name: setting, value: '', changed: 0 }))
     case 'formats':
-      return [...formatsOfAll, ...(hasTokens ? formatsOfNew : [])].map((format) => ({
+      return formats.map((format) => ({
         name: format,
         is_input: 1,
         is_output: 1,
       }))
     case 'table_functions':
-      return (hasTokens ? ['numbers', 'input', 'url'] : ['numbers', 'url']).map((each) => ({ name: each }))
-    case 'functions':
-      return ['toYYYYMM', 'base64Encode', 'hex'].map((each) => ({ name: each, is_aggregate: 0 }))
+      return ['numbers', 'url'].map((each) => ({ name: each }))
+    case 'data_type_families':
+      return typeNames.split(' ').map((each) => ({ name: each, case_insensitive: 0, alias_to: '' }))
     case 'databases':
       return [...storage.databases].map((each) => ({ name: each, engine: 'Atomic' }))
     case 'tables': {
@@ -281,10 +196,6 @@ export function systemRows(storage: PaperStorage, name: string): Row[] {
           rows: table.rows.filter((row) => partitionOf(table, row) === partition).length,
         }))
       })
-    case 'row_policies':
-      return storage.policies
-    case 'one':
-      return [{ dummy: 0 }]
     case 'processes':
     case 'mutations':
       return []

@@ -51,11 +51,9 @@ const enumNames = (parameters: string[]): string[] =>
   parameters.map((each) => /'((?:[^'\\]|\\.)*)'/.exec(each)?.[1] ?? '')
 
 export interface Reading {
-  /** What null becomes in a column that cannot hold it. */
-  nullAsDefault: boolean
   bestEffortDates: boolean
-  numbersAsTexts: boolean
-  objectsAsTexts: boolean
+  /** Of any value, and not only of a text. */
+  anyAsText: boolean
 }
 
 const cannotParse = (value: unknown, type: string): SqlError =>
@@ -71,7 +69,6 @@ export function readValue(value: unknown, type: string, reading: Reading): Value
   if (name === 'LowCardinality') return readValue(value, parameters[0]!, reading)
   if (name === 'Nullable') return value === null ? null : readValue(value, parameters[0]!, reading)
   if (value === null || value === undefined) {
-    if (reading.nullAsDefault) return defaultOf(type)
     throw new SqlError(26, `Cannot parse NULL as value of type ${type}`)
   }
   if (/^U?Int\d+$/.test(name)) return readInteger(value, type)
@@ -123,9 +120,9 @@ function readNumber(value: unknown, type: string): Value {
   return number
 }
 
-function readText(value: unknown, type: string, { numbersAsTexts, objectsAsTexts }: Reading): Value {
+function readText(value: unknown, type: string, { anyAsText }: Reading): Value {
   if (typeof value === 'string') return value
-  if (typeof value === 'object' ? objectsAsTexts : numbersAsTexts) return JSON.stringify(value, asJson)
+  if (anyAsText) return JSON.stringify(value, asJson)
   throw new SqlError(26, `Cannot parse quoted string for ${type}`)
 }
 

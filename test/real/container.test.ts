@@ -20,6 +20,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readAdmin } from '../../chaos/system/nginx-processes.ts'
+import { findFreePort } from '../../src/lib/free-port.ts'
 import {
   commandOf,
   copiesOf,
@@ -31,7 +32,6 @@ import {
   type Stage,
 } from './container-tree.ts'
 import { debianProgram } from './servers/installed.ts'
-import { findFreePort } from './servers/server-process.ts'
 import { readTraces, readUnitLimits } from './system-calls.ts'
 
 const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {

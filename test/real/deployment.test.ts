@@ -12,9 +12,9 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { nginxDrill } from '../../chaos/system/nginx.ts'
 import { readSettings } from '../../chaos/system/nginx-processes.ts'
+import { findFreePort } from '../../src/lib/free-port.ts'
 import { debianProgram } from './servers/installed.ts'
 import { type Nginx, startNginx } from './servers/nginx.ts'
-import { findFreePort } from './servers/server-process.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 /** Of 10; what is left is the network, which Penstock is there for. */

@@ -46,7 +46,7 @@ install_packages() {
 
 # once <name> <file that pins it>: runs install_<name> in an empty folder, unless that was done before.
 once() {
-  folder=$cache/$1-$(sha256sum "$here/$2" | cut -c 1-12)
+  folder=$cache/$1-$(cd "$here" && sha256sum "$2" | cut -c 1-12)
   [ ! -e "$folder/complete" ] || return 0
   started=$(date +%s)
   echo "installing $1 into $folder"
@@ -84,11 +84,6 @@ install_moto() {
   environment/bin/pip install --quiet --no-deps --requirement "$here/requirements.txt"
 }
 
-install_chdb() {
-  python3 -m venv environment
-  environment/bin/pip install --quiet --no-deps --requirement "$here/requirements-chdb.txt"
-}
-
 install_azurite() {
   cp "$here/package.json" "$here/package-lock.json" .
   npm ci --ignore-scripts --no-audit --no-fund
@@ -99,8 +94,7 @@ install_packages
 once kafka pom.xml & kafka=$!
 once versitygw go.mod & versitygw=$!
 once moto requirements.txt & moto=$!
-once chdb requirements-chdb.txt & chdb=$!
 once azurite package-lock.json & azurite=$!
 failed=
-for job in $kafka $versitygw $moto $chdb $azurite; do wait "$job" || failed=yes; done
+for job in $kafka $versitygw $moto $azurite; do wait "$job" || failed=yes; done
 [ -z "$failed" ]

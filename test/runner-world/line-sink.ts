@@ -46,6 +46,7 @@ export class LineEngine {
           return bad && `cannot take ${bad}`
         })
       },
+      openReadCheck: async () => undefined,
       keepBadRows: (rows) =>
         pass('keepBadRows', async () => {
           for (const row of rows) this.badRows.set(row.id, row)

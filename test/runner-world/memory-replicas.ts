@@ -81,15 +81,17 @@ export class MemoryReplicas {
       delivery: { delivery: 'exactly_once' },
       insert: async (insert) => {
         await this.onInsert('before', name, insert)
-        const rows = rowsIn(insert)
         // It may have got another name since it was opened.
         const into = this.#load(name)
+        const types = new Map(into.columns.map((column) => [column.name, column.type]))
+        const rows = rowsIn(insert).map((row) => keptRow(row, types))
         if (!into.tokens.has(insert.token)) into.rows.push(...rows)
         into.tokens.add(insert.token)
         await this.onInsert('after', name, insert)
         return { rows: rows.length, sentBytes: 1 }
       },
       tryOut: async () => undefined,
+      openReadCheck: async () => undefined,
       keepBadRows: async () => undefined,
       close: async () => undefined,
     }
@@ -111,6 +113,29 @@ function rowsIn(insert: Insert): MemoryRow[] {
       const values = line.split('\t')
       return Object.fromEntries(insert.fields.map(({ name }, index) => [name, unescapeField(values[index] ?? '')]))
     })
+}
+
+/** As ClickHouse keeps what does not fit: an integer without its upper bits, a decimal without its last digits. */
+function keptRow(row: MemoryRow, types: ReadonlyMap<string, string>): MemoryRow {
+  const entries = Object.entries(row).map(([name, value]): [string, string | null] => {
+    const type = types.get(name) ?? fail(`there is no column ${name}`)
+    return [name, value === null ? nullIn(type) : keptValue(value, type)]
+  })
+  return Object.fromEntries(entries)
+}
+
+function nullIn(type: string): string | null {
+  if (type.startsWith('Nullable(')) return null
+  return type === 'String' ? '' : '0'
+}
+
+function keptValue(value: string, type: string): string {
+  const bits = /\bInt(\d+)\b/.exec(type)?.[1]
+  if (bits && /^-?\d+$/.test(value)) return String(BigInt.asIntN(Number(bits), BigInt(value)))
+  const scale = /\bDecimal\(\d+, (\d+)\)/.exec(type)?.[1]
+  if (scale === undefined) return value
+  const [whole, fraction = ''] = value.split('.')
+  return Number(scale) === 0 ? whole! : `${whole}.${fraction.slice(0, Number(scale)).padEnd(Number(scale), '0')}`
 }
 
 function unescapeField(field: string): string | null {

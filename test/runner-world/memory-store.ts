@@ -3,7 +3,7 @@
 import type { StoredDelivery, StoredPosition } from '../../src/runner/delivery.ts'
 import { addFigures, noFigures } from '../../src/runner/figures.ts'
 import { type Claim, type FigureChanges, PlaceLost, type WorkerStore } from '../../src/runner/worker.ts'
-import { finishedPosition } from '../../src/sources/source.ts'
+import { finishedPosition, type LostRecords } from '../../src/sources/source.ts'
 
 export interface StorePlace {
   slot: number
@@ -18,6 +18,7 @@ export class MemoryStore {
   readonly firstPositions = new Map<string, string>()
   readonly deliveries = new Map<string, StoredDelivery>()
   figures: FigureChanges = noFigures
+  readonly losses: LostRecords[] = []
   readonly #epochs = new Map<number, number>()
 
   of({ slot, slots, epoch }: StorePlace): WorkerStore {
@@ -33,6 +34,11 @@ export class MemoryStore {
       setPositions: async (positions) => {
         check()
         this.#setPositions(positions)
+      },
+      keepLosses: async ({ positions, losses }) => {
+        check()
+        this.#setPositions(positions)
+        this.losses.push(...structuredClone(losses))
       },
       claim: async (partitions) => {
         check()

@@ -24,9 +24,11 @@ export class MemoryTables {
         ),
       listRivals: async () => this.rivals,
       findReloadRequest: async () => this.reloadRequestedAt,
-      requestReload: async () => {
+      requestReload: async (kept) => {
         check()
         this.reloadRequestedAt = new Date().toISOString()
+        const change = { reloadRequestedAt: this.reloadRequestedAt, beginLsn: '0/0', coverage: null }
+        for (const name of kept) Object.assign(this.tables.get(name) ?? {}, change)
       },
       saveTable: async (table) => {
         check()

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ReplicaTables } from '../../src/engine/replica-tables.ts'
 import { Log } from '../../src/lib/log.ts'
 import type { StoredPipe } from '../../src/pipes/pipe.ts'
 import type { PostgresSource } from '../../src/pipes/postgres-source.ts'
@@ -10,6 +11,7 @@ import { defaultScaling } from '../../src/pipes/scaling.ts'
 import type { TableMapping } from '../../src/pipes/table-mappings.ts'
 import { replicationName } from '../../src/runner/postgres/names.ts'
 import { makeReplicationWorker } from '../../src/runner/postgres/postgres-worker.ts'
+import type { WorkerTimes } from '../../src/runner/session.ts'
 import type { Worker, WorkerEnd, WorkerStatus } from '../../src/runner/worker.ts'
 import { makePostgresAccess } from '../../src/sources/postgres/postgres-access.ts'
 import { loopbackEgress } from '../sources/conformance.ts'
@@ -25,8 +27,15 @@ export interface ReplicationWorld {
   statuses: WorkerStatus[]
   source: PostgresSource
   pipe: StoredPipe
+  /** In place of the engine in memory. */
+  openTables?: (signal: AbortSignal) => Promise<ReplicaTables>
+  /** Other than usual in this world, for workers that begin later. */
+  times?: Partial<WorkerTimes>
   /** Begins to work; whoever worked before is aborted. */
   start(): Running
+  readonly running: Running | undefined
+  /** Stops the worker as a user does. */
+  pause(): Promise<void>
   stop(): Promise<void>
   query(sql: string): Promise<Record<string, unknown>[]>
   /** Waits until it is so; says what it was last when it never is. */
@@ -73,7 +82,7 @@ export async function worldOfTest(
 export const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
   INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
 
-async function makeReplicationWorld(
+export async function makeReplicationWorld(
   server: PostgresServer,
   { mappings, settings = {} }: { mappings: TableMapping[]; settings?: Partial<PostgresSource['settings']> },
 ): Promise<ReplicationWorld> {
@@ -142,7 +151,7 @@ async function makeReplicationWorld(
           pipe: world.pipe,
           secrets,
           source: makePostgresAccess(world.source, secrets, { ...context, organizationId: 'organization' }),
-          openTables: async () => replicas.open(),
+          openTables: world.openTables ?? (async () => replicas.open()),
           store: store.of(place),
           tables: tables.of(place),
           egress: loopbackEgress,
@@ -150,10 +159,17 @@ async function makeReplicationWorld(
           log: new Log('silent'),
           tell: (status) => statuses.push(status),
         },
-        { times },
+        { times: { ...times, ...world.times } },
       )
       running = { worker, ended: worker.run() }
       return running
+    },
+    get running() {
+      return running
+    },
+    async pause() {
+      running?.worker.stop()
+      await running?.ended
     },
     async stop() {
       await stop()

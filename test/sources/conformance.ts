@@ -17,7 +17,7 @@ import {
   type Source,
 } from '../../src/sources/source.ts'
 
-export const loopbackEgress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+export const loopbackEgress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 /** As in production: nothing on this machine may be reached. */
 export const strictEgress = new Egress({ allowLoopback: false, deniedPlaces: [] })
 

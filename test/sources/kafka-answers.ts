@@ -1,14 +1,11 @@
 // Answers of a broker, written by hand: what no broker would say, or not in a test.
 import { numbers } from './kafka-world.ts'
 
-/** In the form of version 12: the partitions with an error, and without records. */
-export function fetchAnswer(
-  answer: Buffer,
-  topic: string,
-  partitions: number[],
-  errorCode: number,
-  aborted = unsigned(0),
-): Buffer {
+/** Where the id of the first topic is in an answer to a fetch in the form of version 13. */
+const topicIdAt = { begin: 16, end: 32 }
+
+/** In the form of version 13: the partitions of the topic with an error, and without records. */
+export function fetchAnswer(answer: Buffer, partitions: number[], errorCode: number, aborted = unsigned(0)): Buffer {
   const ofPartitions = partitions.map((partition) => {
     const fixed = Buffer.alloc(30)
     fixed.writeInt32BE(partition, 0)
@@ -16,11 +13,10 @@ export function fetchAnswer(
     // No other replica, no records, no tags.
     return Buffer.concat([fixed, aborted, Buffer.from([255, 255, 255, 255, 0, 0])])
   })
-  const topicName = Buffer.concat([Buffer.from([topic.length + 1]), Buffer.from(topic)])
   return Buffer.concat([
     answer.subarray(0, 4),
     Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]),
-    topicName,
+    answer.subarray(topicIdAt.begin, topicIdAt.end),
     Buffer.from([partitions.length + 1]),
     ...ofPartitions,
     Buffer.from([0, 0]),

@@ -15,6 +15,7 @@ import {
   jsonRecords,
   numbers,
   readIds,
+  shortPosition,
   sorted,
   sourceOf,
   strictContext,
@@ -37,7 +38,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
         assertGapless(batches)
         assert.deepEqual(idsOf(batches), [0, 1, 2, 3, 4, 5, 6])
         // Seven records, three that were aborted, and a mark for each transaction.
-        assert.equal(batches.at(-1)?.next, '13')
+        assert.equal(shortPosition(batches.at(-1)?.next), '13')
       }
       const { samples } = await probe(source)
       assert.deepEqual(
@@ -52,7 +53,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       await inTransaction(server, messages(topic, [100, 101]), 'abort')
       const { batches } = await readAll(sourceOf(server, topic), {})
       assert.deepEqual(idsOf(batches), [])
-      assert.equal(batches.at(-1)?.next, '3')
+      assert.equal(shortPosition(batches.at(-1)?.next), '3')
       assert.deepEqual((await probe(sourceOf(server, topic))).samples, [{ rows: [], fields: [] }])
     })
 
@@ -68,28 +69,14 @@ export function kafkaChanges(running: () => KafkaServer): void {
       ])
       const { batches } = await readAll(sourceOf(server, topic), {})
       assert.deepEqual(idsOf(batches), [1, 2])
-      assert.equal(batches.at(-1)?.next, '3')
-      const told = Object.entries(batches[0]?.records?.at(0)?.meta._headers ?? {})
+      assert.equal(shortPosition(batches.at(-1)?.next), '3')
+      const told = Object.entries(batches.find(({ records }) => records?.length)?.records?.at(0)?.meta._headers ?? {})
       assert.deepEqual(told, [
         ['trace', ['0 of trace', '2 of trace']],
         ['__proto__', ['1 of __proto__']],
       ])
       const { samples } = await probe(sourceOf(server, topic))
       assert.deepEqual(samples[0]?.rows, [{ id: 1 }, { id: 2 }])
-    })
-
-    it('tells that records were deleted before they were read, and begins after them when nothing was', async () => {
-      const server = running()
-      const topic = await topicWith(server, jsonRecords(10))
-      await deleteRecordsBefore(server, topic, 6n)
-      const source = sourceOf(server, topic)
-      const { batches } = await readAll(source, {})
-      assert.deepEqual(idsOf(batches), [6, 7, 8, 9])
-      await assert.rejects(readAll(source, { [`${topic}/0`]: '4' }), (error: Error & { reason?: string }) => {
-        assert.equal(error.name, 'ProbeFailure')
-        assert.match(error.reason ?? '', /offset 4\b.*offset 6\b/)
-        return true
-      })
     })
 
     for (const strategy of ['from_beginning', 'from_latest'] as const) {
@@ -110,7 +97,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
           }
           assertGapless(batches)
           for (const [, ofPartition] of Map.groupBy(batches, ({ partition }) => partition)) {
-            assert.match(ofPartition[0]?.from ?? '', /^0( of 1)?$/)
+            assert.match(shortPosition(ofPartition[0]?.from) ?? '', /^0( of 1)?$/)
           }
           assert.deepEqual(sorted(idsOf(batches)), numbers(0, 30))
         } finally {
@@ -124,7 +111,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       const topic = await topicWith(server, jsonRecords(1))
       await withReader(sourceOf(server, topic), {}, async (reader) => {
         assert.deepEqual(await readIds(reader, 1), [0])
-        await withAdmin(server, (admin) => admin.deleteTopics({ topics: [topic] }))
+        await deleteTopic(server, topic)
         await assert.rejects(readIds(reader, 1), { name: 'ProbeFailure', code: 'not_found' })
       })
     })
@@ -179,6 +166,10 @@ export async function deleteRecordsBefore(server: KafkaServer, name: string, off
   await withAdmin(server, (admin) =>
     admin.deleteRecords({ topics: [{ name, partitions: [{ partition: 0, offset }] }] }),
   )
+}
+
+export async function deleteTopic(server: KafkaServer, name: string): Promise<void> {
+  await withAdmin(server, (admin) => admin.deleteTopics({ topics: [name] }))
 }
 
 async function withAdmin(server: KafkaServer, use: (admin: Admin) => Promise<unknown>): Promise<void> {

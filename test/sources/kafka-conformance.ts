@@ -4,6 +4,7 @@ import { kafkaChanges } from './kafka-changes.ts'
 import { kafkaFailures } from './kafka-failures.ts'
 import { kafkaProbes } from './kafka-probes.ts'
 import { kafkaReading } from './kafka-reading.ts'
+import { kafkaRecreation } from './kafka-recreation.ts'
 import { kafkaSelection } from './kafka-selection.ts'
 import type { KafkaServer } from './kafka-server.ts'
 
@@ -27,6 +28,7 @@ export function kafkaConformance(start: () => Promise<KafkaServer>): void {
     kafkaFailures(running)
     kafkaChanges(running)
     kafkaSelection(running)
+    kafkaRecreation(running)
     // Last, because it stops the server.
     kafkaReading(running, stop)
   })

@@ -4,7 +4,19 @@ import { describe, it } from 'node:test'
 import { type Batch, NotConnected, type Positions, type ReadableSource } from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, readAll } from './conformance.ts'
 import type { KafkaServer } from './kafka-server.ts'
-import { idsOf, jsonRecords, numbers, readIds, sorted, sourceOf, topicWith, withReader } from './kafka-world.ts'
+import {
+  idsOf,
+  jsonRecords,
+  numbers,
+  readIds,
+  readStarts,
+  shortPosition,
+  shortPositions,
+  sorted,
+  sourceOf,
+  topicWith,
+  withReader,
+} from './kafka-world.ts'
 
 const limits = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
 
@@ -60,7 +72,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       }
       assertGapless(batches)
       assert.deepEqual(sorted(idsOf(batches)), numbers(0, 40))
-      assert.deepEqual(positions, { [`${topic}/0`]: '20', [`${topic}/1`]: '20' })
+      assert.deepEqual(shortPositions(positions), { [`${topic}/0`]: '20', [`${topic}/1`]: '20' })
     })
 
     for (const [what, small] of [
@@ -110,6 +122,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const topic = await topicWith(server, [])
       await withReader(sourceOf(server, topic), {}, async (reader) => {
         const signal = AbortSignal.timeout(10_000)
+        await readStarts(reader)
         assert.deepEqual(await reader.read({ ...limits, waitMs: 50, signal }), [])
         const reading = reader.read({ ...limits, waitMs: 9_000, signal })
         await server.produce(topic, jsonRecords(2))
@@ -121,6 +134,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       const server = running()
       const topic = await topicWith(server, [])
       await withReader(sourceOf(server, topic), {}, async (reader) => {
+        await readStarts(reader)
         const startedAtMs = performance.now()
         const stopped = { ...limits, waitMs: 20_000, signal: AbortSignal.timeout(100) }
         await assert.rejects(reader.read(stopped), NotConnected)
@@ -138,8 +152,13 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
         reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
       )
       assert.deepEqual(
-        started.map(({ records = [], ...batch }) => ({ ...batch, records: [...records] })),
-        [{ partition: `${topic}/0`, from: '5 of 1', next: '5 of 1', records: [] }],
+        started.map(({ partition, from, next, records = [] }) => [
+          partition,
+          shortPosition(from),
+          shortPosition(next),
+          [...records],
+        ]),
+        [[`${topic}/0`, '5 of 1', '5 of 1', []]],
       )
       await server.produce(topic, jsonRecords(2, 1, 5))
       const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
@@ -159,22 +178,14 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
           reader.read({ ...limits, signal: AbortSignal.timeout(10_000) }),
         )
         const starts = Object.fromEntries(first.map(({ partition, next }) => [partition, next]))
-        assert.deepEqual(starts, { [`${topic}/0`]: '5 of 2', [`${topic}/1`]: '5 of 2' })
+        assert.deepEqual(shortPositions(starts), { [`${topic}/0`]: '5 of 2', [`${topic}/1`]: '5 of 2' })
         // As if the second partition had not been there yet.
         const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
         assert.deepEqual(idsOf(batches), [1, 3, 5, 7, 9])
-        assert.equal(batches[0]?.from, '0 of 1')
+        const added = batches.find(({ partition }) => partition === `${topic}/1`)
+        assert.equal(shortPosition(added?.from), '0 of 1')
       })
     }
-
-    it('tells that records were deleted before they were read, or that the topic is another one', async () => {
-      const server = running()
-      const topic = await topicWith(server, jsonRecords(5))
-      await withReader(sourceOf(server, topic), { [`${topic}/0`]: '100' }, async (reader) => {
-        const reading = readIds(reader, 1)
-        await assert.rejects(reading, { name: 'ProbeFailure', step: 'read', code: 'not_found', field: 'topics' })
-      })
-    })
 
     it('tells the brokers how far it is, for whoever looks at the group', async () => {
       const server = running()

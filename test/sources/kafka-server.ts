@@ -56,6 +56,8 @@ export interface KafkaServer {
   advertise?(host: string): void
   /** Removes the batches that lie between these offsets of the first partition. Only of our broker. */
   compact?(topic: string, firstOffset: number, beforeOffset: number): void
+  /** Forgets the batches from the one with this offset on; gives the offset that the next record has. Only of our broker. */
+  truncate?(topic: string, partition: number, offset: number): number
   /** By `topic/partition`. */
   committedOffsets(group: string): Promise<Record<string, number>>
   stop(): Promise<void>

@@ -60,6 +60,15 @@ export async function topicWith(server: KafkaServer, records: KafkaRecord[], par
   return topic
 }
 
+/** A position without the id of its topic, which is another one each time. */
+export function shortPosition(position: string | undefined): string | undefined {
+  return position?.replace(/ in [0-9a-f-]{36}/, '')
+}
+
+export function shortPositions(positions: Positions): Positions {
+  return Object.fromEntries(Object.entries(positions).map(([name, position]) => [name, shortPosition(position)!]))
+}
+
 /** The ids of the records of all batches. */
 export function idsOf(batches: Batch[]): number[] {
   const records = batches.flatMap((batch) => [...(batch.records ?? [])])
@@ -77,6 +86,13 @@ export async function withReader<Result>(
   } finally {
     await reader.close()
   }
+}
+
+/** The first read gives where the partitions begin. */
+export async function readStarts(reader: SourceReader): Promise<void> {
+  const signal = AbortSignal.timeout(10_000)
+  const batches = await reader.read({ maxRecords: 1, maxBytes: 1, waitMs: 0, signal })
+  if (idsOf(batches).length > 0) throw new Error('records came with the starts')
 }
 
 /** Reads until there are that many records. */

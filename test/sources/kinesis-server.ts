@@ -7,12 +7,14 @@ import type { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   CreateStreamCommand,
+  DeleteStreamCommand,
   DescribeStreamSummaryCommand,
   KinesisClient,
   ListShardsCommand,
   MergeShardsCommand,
   PutRecordsCommand,
   SplitShardCommand,
+  waitUntilStreamNotExists,
 } from '@aws-sdk/client-kinesis'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { type CheckedKey, startSignatureCheck } from './signature-check.ts'
@@ -39,6 +41,8 @@ export interface AssumableRole {
 export interface StreamAdministration {
   /** Resolves when the stream can be used. */
   createStream(name: string, shards: number): Promise<void>
+  /** Resolves when the stream can be created again. */
+  deleteStream(name: string): Promise<void>
   /** Records of one key keep their order. */
   put(stream: string, records: StreamRecord[]): Promise<void>
   /** Splits the shard in the middle. */
@@ -139,6 +143,11 @@ export function administer(
     async createStream(name, shards) {
       await client.send(new CreateStreamCommand({ StreamName: name, ShardCount: shards }))
       await becomeActive(name)
+    },
+
+    async deleteStream(name) {
+      await client.send(new DeleteStreamCommand({ StreamName: name }))
+      await waitUntilStreamNotExists({ client, maxWaitTime: 20, minDelay: 1 }, { StreamName: name })
     },
 
     async put(stream, records) {

@@ -103,7 +103,7 @@ export function replicationTests(suite: PostgresSuite): void {
 
   it('has no such publication, or one that leaves out operations', async () => {
     await suite.fails(publication('absent'), 'describe', 'not_found', publicationField, /no publication absent/)
-    const words = /leaves out updates and deletes; .*ALTER PUBLICATION "probe_inserts" SET \(publish/
+    const words = /leaves out updates, deletes, truncates; .*ALTER PUBLICATION "probe_inserts" SET \(publish/
     await suite.fails(publication('probe_inserts'), 'describe', 'not_set_up', publicationField, words)
   })
 

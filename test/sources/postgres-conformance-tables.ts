@@ -23,6 +23,36 @@ export function tableTests(suite: PostgresSuite): void {
     await suite.fails(mapped(schema), 'describe', 'not_found', 'tableMappings[0].sourceTable', /"no such; \\"schema"/)
   })
 
+  it('has a key that is DEFERRABLE', async () => {
+    const change = mapped(mapping('deferred'))
+    await suite.server.query(
+      'CREATE TABLE shop.deferred (id int PRIMARY KEY DEFERRABLE, a int); GRANT SELECT ON shop.deferred TO PUBLIC',
+      probed,
+    )
+    try {
+      const field = 'tableMappings[0].sourceTable'
+      await suite.fails(
+        change,
+        'describe',
+        'not_set_up',
+        field,
+        /do not tell which row they mean in shop\.deferred; .*not DEFERRABLE/,
+      )
+      await suite.server.query('ALTER TABLE shop.deferred REPLICA IDENTITY FULL', probed)
+      const key = 'tableMappings[0].sortingKeys'
+      await suite.fails(
+        change,
+        'describe',
+        'not_set_up',
+        key,
+        /constraint is DEFERRABLE, and one of them .* in shop\.deferred/,
+      )
+      await probe(sourceOf(suite.server, { ...change, settings: { replicationMode: 'snapshot' } }))
+    } finally {
+      await suite.server.query('DROP TABLE shop.deferred', probed)
+    }
+  })
+
   it('has something else by that name', async () => {
     const change = mapped(mapping('order_view'), mapping('order_copy'), mapping('orders_pkey'))
     const words =
@@ -98,10 +128,25 @@ export function tableTests(suite: PostgresSuite): void {
   it('is sorted by columns of which updates do not tell the old values', async () => {
     const custom = { useCustomSortingKey: true, sortingKeys: ['total'] }
     const field = 'tableMappings[0].sortingKeys'
-    const words = /they do not tell shop\.orders\.total; .*REPLICA IDENTITY FULL/
+    const words = /does not have shop\.orders\.total; .*REPLICA IDENTITY FULL/
     await suite.fails(mapped(mapping('orders', custom)), 'describe', 'not_set_up', field, words)
     await probe(sourceOf(suite.server, mapped(mapping('orders', { ...custom, tableEngine: 'MergeTree' }))))
     await probe(sourceOf(suite.server, mapped(mapping('keyless_full', ownKey))))
+    // The replica identity is another unique index: a delete does not tell the primary key.
+    const apart = /does not have shop\.indexed_apart\.id; /
+    await suite.fails(mapped(mapping('indexed_apart')), 'describe', 'not_set_up', field, apart)
+  })
+
+  it('is sorted by columns that several rows may share', async () => {
+    const field = 'tableMappings[0].sortingKeys'
+    const words = /several rows may have the same sortingKeys in shop\.keyless_full; .*a unique index/
+    const sortedBy = (...sortingKeys: string[]) => mapping('keyless_full', { useCustomSortingKey: true, sortingKeys })
+    // Of a unique index NULL may be there twice; of a partial one, anything.
+    for (const settings of [{}, { replicationMode: 'snapshot' } as const]) {
+      await suite.fails({ ...mapped(sortedBy('note', 'part')), settings }, 'describe', 'not_set_up', field, words)
+    }
+    await probe(sourceOf(suite.server, mapped(sortedBy('note', 'id'))))
+    await probe(sourceOf(suite.server, mapped({ ...sortedBy('note'), tableEngine: 'MergeTree' })))
   })
 
   it('is not in the write-ahead log', async () => {

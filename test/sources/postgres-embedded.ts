@@ -3,7 +3,7 @@ import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { startPostgres } from '../postgres-server.ts'
+import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import { makeCertificates } from './certificates.ts'
 import type { PostgresServer } from './postgres-world.ts'
 

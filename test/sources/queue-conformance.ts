@@ -71,6 +71,12 @@ function holds(world: () => QueueWorld): void {
   it('tells how many wait, with those that it has', async () => {
     const { source, tell } = await setUp(world(), ['in/a'])
     await tell('in/a')
+    const signal = AbortSignal.timeout(10_000)
+    const measured = async (index: number, skipInitialLoad: boolean): Promise<number | undefined> =>
+      source({ skipInitialLoad }).measureLag?.({}, { egress: loopbackEgress, signal }, { index, count: 2 })
+    assert.deepEqual([await measured(0, true), await measured(1, true)], [1, 0])
+    // The file is listed by one of the two workers; the queue is counted by the first.
+    assert.equal(((await measured(0, false)) ?? 0) + ((await measured(1, false)) ?? 0), 2)
     await reading(source(), async ({ reader, read }) => {
       assert.equal(reader.lag(), undefined)
       assert.equal((await read({ waitMs: 5_000 })).length, 1)

@@ -108,7 +108,7 @@ export function NumberField({
   return (
     <NumberInput
       label={label}
-      description={[about, `Left empty: ${defaultValue.toLocaleString('en')}.`].filter(Boolean).join(' ')}
+      description={[about, `Default: ${defaultValue}`].filter(Boolean).join(' ')}
       placeholder={String(defaultValue)}
       value={value ?? ''}
       onChange={(typed) => onChange(typed === '' ? null : Number(typed))}

@@ -81,7 +81,7 @@ function CheckStatus({ check: { state, found } }: { check: SourceCheck }) {
       )
     case 'passed':
       return (
-        <Notice color="green" title="The source answers">
+        <Notice color="green" title="Connection OK">
           {passedSteps(found?.steps ?? [])}
         </Notice>
       )

@@ -2,6 +2,7 @@
 import { type FieldError, PenstockError } from '../../../src/client/error.ts'
 import type { SchemaDiscovery } from '../../../src/client/shapes.ts'
 import { withFieldErrors } from '../../api/field-errors.ts'
+import { withFormTerms } from '../../api/field-words.ts'
 
 export type CheckStep = SchemaDiscovery['steps'][number]['step']
 
@@ -23,7 +24,11 @@ export function sourceFailureOf(error: PenstockError | null | undefined): Source
   const end = told.lastIndexOf('; ')
   const reason = end < 0 ? told : told.slice(0, end)
   const reasons = step === 'fit' ? reason.split('; ') : [reason]
-  return { step, reasons: reasons.map(asSentence), remedy: end < 0 ? undefined : asSentence(told.slice(end + 2)) }
+  return {
+    step,
+    reasons: reasons.map(asSentence),
+    remedy: end < 0 ? undefined : asSentence(withFormTerms(told.slice(end + 2))),
+  }
 }
 
 /** What stands at the fields of a form: what was refused, and what a check found wrong, in few words. */

@@ -20,6 +20,7 @@ export interface PipeProgress extends CountedFigures {
   deliveryReason: string | null
   retainedBytes: number | null
   lastInsertAt: string | null
+  deliveredUntil: string | null
   lastError: string | null
   lastErrorAt: string | null
 }
@@ -48,6 +49,7 @@ const ofPipe = 'WHERE pipes.id = :pipeId AND pipes.service_id = :serviceId AND p
 const progressStatement = statement<PipeKey, PipeProgress>(
   `SELECT pipes.state_reason AS "stateReason", pipes.replay_requested_at AS "replayRequestedAt", ${countedText},
      figures.delivery, figures.delivery_reason AS "deliveryReason", figures.last_insert_at AS "lastInsertAt",
+     figures.delivered_until AS "deliveredUntil",
      figures.retained_bytes AS "retainedBytes", figures.last_error AS "lastError", figures.last_error_at AS "lastErrorAt"
    FROM pipes LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id ${ofPipe}`,
 )

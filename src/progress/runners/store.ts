@@ -1,13 +1,13 @@
 // The processes that run pipes. One that has not been seen for a while has ended; its leases end with it.
 import { type Sql, statement } from '../../database/sql.ts'
-import type { WorkerPlace } from '../store.ts'
+import { keepDelivered, type WorkerPlace } from '../store.ts'
 import { tellable } from '../texts.ts'
 import type { ToldStatus } from '../workers/store.ts'
 
 /** What a worker does; its state is told apart (`tellWorker`). */
 export type Doing = { pipeId: string; slot: number; epoch: number } & Pick<
   ToldStatus,
-  'doing' | 'lag' | 'retainedBytes'
+  'doing' | 'lag' | 'retainedBytes' | 'deliveredUntil'
 >
 
 interface HeldRow {
@@ -38,7 +38,7 @@ const renewStatement = statement<{ runnerId: string; expiresAt: string }>(
   'UPDATE pipe_workers SET expires_at = :expiresAt WHERE runner_id = :runnerId',
 )
 const setDoingStatement = statement<Omit<Doing, 'retainedBytes'>>(
-  `UPDATE pipe_workers SET doing = :doing, lag_records = :lag
+  `UPDATE pipe_workers SET doing = :doing, lag_records = :lag, delivered_until = :deliveredUntil
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
 )
 /** Only where there are figures: to add them takes the lock of the organization. A pipe that runs has them, with its delivery. */
@@ -78,6 +78,7 @@ export async function keepDoing(sql: Sql, doing: Doing): Promise<void> {
   const kept = await sql.run(setDoingStatement, { ...told, doing: tellable(told.doing) })
   // While nobody knows, what was known last stays.
   if (kept > 0 && retainedBytes !== null) await sql.run(setRetainedStatement, { pipeId: told.pipeId, retainedBytes })
+  if (kept > 0 && told.deliveredUntil !== null) await keepDelivered(sql, told.pipeId)
 }
 
 /** It has no workers any more. */

@@ -9,7 +9,7 @@ import { fromKept, toKept } from '../texts.ts'
 
 type TableKey = { pipeId: string; targetTable: string }
 
-type TableRow = Omit<StoredTable, 'columns'> & { columns: string }
+type TableRow = Omit<StoredTable, 'columns' | 'shape'> & { columns: string; shape: string | null }
 
 /** How far a table has come, for those who look on. */
 export type TableProgress = Pick<
@@ -32,7 +32,7 @@ const progressText = `target_table AS "targetTable", source_schema AS "sourceSch
 const ofTable = 'WHERE pipe_id = :pipeId AND target_table = :targetTable'
 
 const listStatement = statement<{ pipeId: string }, TableRow>(
-  `SELECT ${progressText}, source_id AS "sourceId", mapping_digest AS "mappingDigest", load_id AS "loadId", pipe_tables.reload_requested_at AS "reloadRequestedAt", begin_lsn AS "beginLsn", columns,
+  `SELECT ${progressText}, source_id AS "sourceId", coverage, mapping_digest AS "mappingDigest", load_id AS "loadId", pipe_tables.reload_requested_at AS "reloadRequestedAt", begin_lsn AS "beginLsn", columns, shape,
      truncated_version AS "truncatedVersion", load_ended_at AS "loadEndedAt"
    FROM pipe_tables WHERE pipe_id = :pipeId ORDER BY target_table`,
 )
@@ -43,14 +43,14 @@ const listProgressStatement = statement<{ pipeId: string }, TableProgress>(
 const ofOtherLoad = (column: string): string =>
   `${column} = CASE WHEN pipe_tables.load_id = excluded.load_id THEN pipe_tables.${column} ELSE excluded.${column} END`
 const saveStatement = statement<TableRow & { pipeId: string }>(
-  `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, source_id, replaces, mapping_digest, load_id,
-     reload_requested_at, begin_lsn, phase, columns, truncated_version, rows_estimated, rows_loaded, range_count, ranges_done,
+  `INSERT INTO pipe_tables (pipe_id, target_table, source_schema, source_table, source_id, coverage, replaces, mapping_digest, load_id,
+     reload_requested_at, begin_lsn, phase, columns, shape, truncated_version, rows_estimated, rows_loaded, range_count, ranges_done,
      load_started_at, load_ended_at)
-   VALUES (:pipeId, :targetTable, :sourceSchemaName, :sourceTable, :sourceId, :replaces, :mappingDigest, :loadId, :reloadRequestedAt,
-     :beginLsn, :phase, :columns, :truncatedVersion, :rowsEstimated, :rowsLoaded, :rangeCount, :rangesDone, :loadStartedAt, :loadEndedAt)
+   VALUES (:pipeId, :targetTable, :sourceSchemaName, :sourceTable, :sourceId, :coverage, :replaces, :mappingDigest, :loadId, :reloadRequestedAt,
+     :beginLsn, :phase, :columns, :shape, :truncatedVersion, :rowsEstimated, :rowsLoaded, :rangeCount, :rangesDone, :loadStartedAt, :loadEndedAt)
    ON CONFLICT (pipe_id, target_table) DO UPDATE SET source_schema = excluded.source_schema,
-     source_table = excluded.source_table, source_id = excluded.source_id, replaces = excluded.replaces, mapping_digest = excluded.mapping_digest,
-     load_id = excluded.load_id, reload_requested_at = excluded.reload_requested_at, begin_lsn = excluded.begin_lsn, phase = excluded.phase, columns = excluded.columns,
+     source_table = excluded.source_table, source_id = excluded.source_id, coverage = excluded.coverage, replaces = excluded.replaces, mapping_digest = excluded.mapping_digest,
+     load_id = excluded.load_id, reload_requested_at = excluded.reload_requested_at, begin_lsn = excluded.begin_lsn, phase = excluded.phase, columns = excluded.columns, shape = excluded.shape,
      truncated_version = excluded.truncated_version, load_ended_at = excluded.load_ended_at,
      ${['rows_estimated', 'rows_loaded', 'range_count', 'ranges_done', 'load_started_at'].map(ofOtherLoad).join(', ')}`,
 )
@@ -66,6 +66,9 @@ const findReloadRequestStatement = statement<{ pipeId: string }, { requestedAt: 
 )
 const requestReloadStatement = statement<{ organizationId: string; pipeId: string; now: string }>(
   'UPDATE pipes SET reload_requested_at = :now WHERE id = :pipeId AND organization_id = :organizationId',
+)
+const keepStatement = statement<TableKey & { now: string }>(
+  `UPDATE pipe_tables SET reload_requested_at = :now, begin_lsn = '0/0', coverage = NULL ${ofTable}`,
 )
 const removeStatement = statement<TableKey>(`DELETE FROM pipe_tables ${ofTable}`)
 const planStatement = statement<TableKey & { rowsEstimated: number | null; rangeCount: number; now: string }>(
@@ -100,9 +103,10 @@ const addRangesStatement = statement<RangeValues>(addRangesText(suffixes))
 
 /** Of the whole pipe. */
 export async function listTables(sql: Sql, pipeId: string): Promise<StoredTable[]> {
-  return (await sql.all(listStatement, { pipeId })).map(({ columns, ...row }) => ({
+  return (await sql.all(listStatement, { pipeId })).map(({ columns, shape, ...row }) => ({
     ...row,
     columns: JSON.parse(columns) as StoredTable['columns'],
+    shape: shape === null ? null : (JSON.parse(shape) as StoredTable['shape']),
   }))
 }
 
@@ -123,7 +127,8 @@ export interface TableToSave {
 
 export async function saveTable(sql: Sql, { place, table }: TableToSave): Promise<boolean> {
   if (!(await lockPlace(sql, place))) return false
-  await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns: JSON.stringify(table.columns) })
+  const [columns, shape] = [JSON.stringify(table.columns), table.shape && JSON.stringify(table.shape)]
+  await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns, shape })
   return true
 }
 
@@ -146,14 +151,15 @@ export async function requestReload(
   await sql.run(requestReloadStatement, request)
 }
 
-/** A worker asks, because changes are lost that it had yet to read. */
+/** A worker asks, because changes are lost that it had yet to read. Tables that are kept get all that comes from now on. */
 export async function requestOwnReload(
   sql: Sql,
-  { place, now }: { place: WorkerPlace; now: string },
+  { place, kept, now }: { place: WorkerPlace; kept: string[]; now: string },
 ): Promise<boolean> {
   if (!(await lockPlace(sql, place))) return false
   const { organizationId, pipeId } = place
   await requestReload(sql, { organizationId, pipeId, now })
+  for (const targetTable of kept) await sql.run(keepStatement, { pipeId, targetTable, now })
   return true
 }
 

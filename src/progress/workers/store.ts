@@ -5,8 +5,18 @@ import { lockOrganization } from '../../organizations/store.ts'
 import type { PipeState } from '../../pipes/pipe-state.ts'
 import { workerCount } from '../../pipes/scaling.ts'
 import type { WorkerPhase } from '../../runner/worker.ts'
+import { lossReason } from '../losses.ts'
 import { isCompleted, isLive, settledState, type WorkerState, workingStates } from '../settled-state.ts'
-import { lockPlace, setDelivery, setLastError, setRetained, type WorkerPlace } from '../store.ts'
+import {
+  clearLastError,
+  keepDelivered,
+  lockPlace,
+  setDelivery,
+  setLastError,
+  setReplayError,
+  setRetained,
+  type WorkerPlace,
+} from '../store.ts'
 import { tellable } from '../texts.ts'
 
 interface WorkerRow {
@@ -31,6 +41,9 @@ interface PipeRow {
   epoch: number
   version: number
   replay_requested_at: string | null
+  losses: string | null
+  rows_written: number | null
+  rows_rejected: number | null
 }
 
 type PlaceValues = { pipeId: string; slot: number; epoch: number }
@@ -41,7 +54,11 @@ const listOfPipeStatement = statement<{ pipeId: string }, WorkerRow>(
   `SELECT ${workerColumns} FROM pipe_workers WHERE pipe_id = :pipeId ORDER BY slot`,
 )
 const pipeStatement = statement<{ pipeId: string; organizationId: string }, PipeRow>(
-  `SELECT kind, state, state_reason, scaling, settings, epoch, version, replay_requested_at FROM pipes
+  `SELECT kind, state, state_reason, scaling, settings, epoch, version, replay_requested_at,
+     (SELECT losses FROM pipe_figures WHERE pipe_id = pipes.id) AS losses,
+     (SELECT rows_written FROM pipe_figures WHERE pipe_id = pipes.id) AS rows_written,
+     (SELECT rows_refused - rows_replayed FROM pipe_figures WHERE pipe_id = pipes.id) AS rows_rejected
+   FROM pipes
    WHERE id = :pipeId AND organization_id = :organizationId FOR UPDATE`,
 )
 const setEpochStatement = statement<{ pipeId: string; epoch: number }>(
@@ -59,17 +76,17 @@ const claimStatement = statement<PlaceValues & { slots: number; runnerId: string
    VALUES (:pipeId, :slot, :slots, :runnerId, :epoch, :expiresAt)
    ON CONFLICT (pipe_id, slot) DO UPDATE SET slots = excluded.slots, runner_id = excluded.runner_id,
      epoch = excluded.epoch, expires_at = excluded.expires_at, pipe_version = 0, state = 'starting', reason = NULL,
-     doing = '', lag_records = NULL, phase = NULL`,
+     doing = '', lag_records = NULL, phase = NULL, delivered_until = NULL`,
 )
 const releaseStatement = statement<PlaceValues>(
   'DELETE FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const releaseAllStatement = statement<{ pipeId: string }>('DELETE FROM pipe_workers WHERE pipe_id = :pipeId')
 const setStatusStatement = statement<
-  PlaceValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase'>
+  PlaceValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase' | 'deliveredUntil'>
 >(
   `UPDATE pipe_workers SET pipe_version = :pipeVersion, state = :state, reason = :reason, doing = :doing,
-     lag_records = :lag, phase = :phase
+     lag_records = :lag, phase = :phase, delivered_until = :deliveredUntil
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
 )
 export interface ListedWorker {
@@ -154,14 +171,17 @@ export interface ToldStatus {
   phase: WorkerPhase | null
   /** Null when nobody knows. */
   retainedBytes: number | null
+  /** Null when nobody knows. */
+  deliveredUntil: string | null
   delivery?: { delivery: string; reason: string | null }
   now: string
 }
 
 /** Keeps what a worker says of itself, and what that makes of its pipe. False when the place is another's. */
 export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
-  const { place, pipeVersion, state, reason, doing, lag, phase, retainedBytes, delivery, now } = told
-  if (!(await lockPlace(sql, place))) return false
+  const { place, pipeVersion, state, reason, doing, lag, phase, retainedBytes, deliveredUntil, delivery, now } = told
+  const held = await lockPlace(sql, place)
+  if (!held) return false
   const { organizationId, pipeId, slot, epoch } = place
   await sql.run(setStatusStatement, {
     pipeId,
@@ -173,10 +193,13 @@ export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
     doing: tellable(doing),
     lag,
     phase,
+    deliveredUntil,
   })
+  if (held.reason !== null && reason === null) await clearLastError(sql, { pipeId, reason: held.reason })
   // While nobody knows, what was known last stays.
   if (retainedBytes !== null) await setRetained(sql, { pipeId, retainedBytes })
   if (reason !== null) await setLastError(sql, { pipeId, reason, now })
+  if (deliveredUntil !== null) await keepDelivered(sql, pipeId)
   if (delivery) await setDelivery(sql, { pipeId, ...delivery })
   await settle(sql, { organizationId, pipeId, now })
   return true
@@ -242,7 +265,7 @@ export async function endReplay(sql: Sql, replay: ReplayToEnd): Promise<void> {
   await lockOrganization(sql, organizationId)
   const ended = await sql.run(endReplayStatement, { organizationId, pipeId, requestedAt })
   if (ended === 0) return
-  if (error !== null) await setLastError(sql, { pipeId, reason: error, now })
+  await setReplayError(sql, { pipeId, reason: error, now })
   await settle(sql, { organizationId, pipeId, now })
 }
 
@@ -257,6 +280,9 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
       version: pipe.version,
       slots: slotsOf(pipe),
       replayRequestedAt: pipe.replay_requested_at,
+      lossReason: lossReason(pipe.losses),
+      rowsWritten: pipe.rows_written ?? 0,
+      rowsRejected: pipe.rows_rejected ?? 0,
     },
     workers.map((row) => ({
       slot: row.slot,
@@ -270,6 +296,10 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
   )
   if (!settled) return
   const { state, reason, isAtRest } = settled
+  // Whoever reported the reason may have ended without taking it back.
+  if (reason === null && pipe.state_reason !== null && workingStates.includes(state)) {
+    await clearLastError(sql, { pipeId, reason: pipe.state_reason })
+  }
   if (state !== pipe.state || reason !== pipe.state_reason) await sql.run(setStateStatement, { pipeId, state, reason })
   if (isAtRest) await sql.run(releaseAllStatement, { pipeId })
 }

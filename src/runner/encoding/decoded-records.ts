@@ -134,7 +134,7 @@ async function openSchema(
     if (error instanceof Undecodable) return error
     if (!(error instanceof ProbeFailure)) throw error
     if (error.code === 'not_found') return new Undecodable(error.reason)
-    throw passingFailures.includes(error.code) ? new NotConnected(undefined, error) : error
+    throw passingFailures.includes(error.code) ? new NotConnected('the schema registry', error) : error
   }
 }
 

@@ -3,10 +3,10 @@
 import { Buffer } from 'node:buffer'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import { Undecodable } from '../../sources/formats/decode.ts'
-import { decodeDelimited } from '../../sources/formats/delimited-rows.ts'
+import { decodeDelimited, maxColumns, refuseUtf16 } from '../../sources/formats/delimited-rows.ts'
 import type { Row } from '../../sources/source.ts'
 import type { RowShape } from '../rows.ts'
-import { cellsIn, type DelimitedText, trimLine } from './delimited-scan.ts'
+import { cellsIn, type DelimitedText, problemOfLastRow, trimLine } from './delimited-scan.ts'
 import { delimitedValue } from './delimited-value.ts'
 import { type FilledColumn, isSharedUnequally, shapeByColumn } from './field-plan.ts'
 import type { TextRange } from './json-scan.ts'
@@ -54,22 +54,30 @@ function isForEngine({ format, delimiter }: DelimitedText): boolean {
   return format === 'TabSeparated' || [',', ';', '|'].includes(delimiter.toString('utf8'))
 }
 
-/** What the values of a row are called, in their order. */
+/** What the values of a row are called, in their order. Throws Undecodable. */
 export function fieldNames({ text, hasNames, filled, firstRow }: Omit<DelimitedParts, 'virtualValues'>): string[] {
   if (!firstRow) return []
-  const named = decodeDelimited(
-    { bytes: firstRow, isWhole: true },
-    {
-      format: hasNames ? `${text.format}WithNames` : text.format,
-      delimiter: text.delimiter.toString('utf8'),
-      maxRows: hasNames ? 0 : 1,
-    },
-  )
-  const names = (named.fields ?? []).map(({ name }) => name)
+  refuseUtf16(firstRow)
+  const names = hasNames ? namesIn(firstRow, text) : numberedNames(firstRow, text)
   const own = filled.filter(({ isVirtual }) => !isVirtual)
   const isByName = hasNames || own.some(({ field }) => /^c[1-9]\d*$/.test(field))
   // Without any name to go by, columns are filled in their order.
   return isByName ? names : names.map((name, index) => own[index]?.field ?? name)
+}
+
+function namesIn(firstRow: Buffer, text: DelimitedText): string[] {
+  const { fields = [] } = decodeDelimited(
+    { bytes: firstRow, isWhole: true },
+    { format: `${text.format}WithNames`, delimiter: text.delimiter.toString('utf8'), maxRows: 0 },
+  )
+  return fields.map(({ name }) => name)
+}
+
+/** A first row with an error of its own is rejected like any other row: only its number of values counts here. */
+function numberedNames(firstRow: Buffer, text: DelimitedText): string[] {
+  const cells = cellsIn(firstRow, { start: 0, end: firstRow.length }, text, maxColumns + 1)
+  if (cells.length > maxColumns) throw new Undecodable(`its first row has more than ${maxColumns} values`)
+  return cells.map((_, index) => `c${index + 1}`)
 }
 
 function straightFormat(
@@ -99,6 +107,7 @@ function straightFormat(
     // The engine takes the end of a line as Windows has it for a part of the value in TabSeparated.
     isStraight: (bytes, _start, end) => prefix === '' && (text.format === 'CSV' || !hasReturn(bytes, end)),
     check: () => undefined,
+    checkLast: (bytes, start, end) => problemOfLastRow(bytes, { start, end }, text),
     trim: (bytes, row) => trimLine(bytes, row, text),
     write(bytes, row, out) {
       const { start, end } = trimLine(bytes, row, text)
@@ -128,6 +137,7 @@ export function pickedFormat(
     shape: { ...shapeByColumn(text.format, columns), ...delimiterOf(written) },
     isStraight: () => false,
     check: (bytes, start, end) => problemOfCells(cellsIn(bytes, { start, end }, text), names.length),
+    checkLast: (bytes, start, end) => problemOfLastRow(bytes, { start, end }, text),
     trim: (bytes, row) => trimLine(bytes, row, text),
     write(bytes, row, out) {
       const cells = cellsIn(bytes, row, text)

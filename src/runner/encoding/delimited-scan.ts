@@ -121,6 +121,21 @@ function endOfQuoted(bytes: Buffer, start: number, limit: number): number | unde
   return undefined
 }
 
+/** Why the last row of an object is not complete: nothing but the end of the object ends it. */
+export function problemOfLastRow(bytes: Buffer, { start, end }: TextRange, text: DelimitedText): string | undefined {
+  if (text.format === 'TabSeparated') {
+    return isEscaped(bytes, end, start) ? 'the file ends with a backslash that escapes nothing' : undefined
+  }
+  for (let at = start; at < end; ) {
+    const cellEnd = endOfCell(bytes, at, end, text)
+    if (cellEnd === undefined) {
+      return `the file ends inside a quoted value, which begins at byte ${at - start + 1} of this row`
+    }
+    at = cellEnd + (bytes[cellEnd] === newline ? 1 : text.delimiter.length)
+  }
+  return undefined
+}
+
 /** Without what ends the line. */
 export function trimLine(bytes: Buffer, { start, end }: TextRange, { format }: DelimitedText): TextRange {
   const lineEnd = end > start && bytes[end - 1] === newline ? end - 1 : end
@@ -129,14 +144,19 @@ export function trimLine(bytes: Buffer, { start, end }: TextRange, { format }: D
   return { start, end: hasReturn && !isValue ? lineEnd - 1 : lineEnd }
 }
 
-/** The values of a row as they are written, with their quotes and escapes. */
-export function cellsIn(bytes: Buffer, row: TextRange, text: DelimitedText): TextRange[] {
+/** The values of a row as they are written, with their quotes and escapes; the first `most` of them. */
+export function cellsIn(
+  bytes: Buffer,
+  row: TextRange,
+  text: DelimitedText,
+  most = Number.POSITIVE_INFINITY,
+): TextRange[] {
   const cells: TextRange[] = []
   const { start, end } = trimLine(bytes, row, text)
   for (let at = start; ; ) {
     const cellEnd = endOfCell(bytes, at, end, text) ?? end
     cells.push({ start: at, end: cellEnd })
-    if (cellEnd >= end) return cells
+    if (cellEnd >= end || cells.length >= most) return cells
     at = cellEnd + (bytes[cellEnd] === newline ? 1 : text.delimiter.length)
   }
 }

@@ -37,12 +37,12 @@ function partsOf(type: string): { name: string; parameters: string[] } {
   return { name: match?.[1] ?? '', parameters: inner === '' ? [] : splitParameters(inner) }
 }
 
-/** At commas that stand in no parentheses and no quotes. */
+/** At commas that stand in no parentheses and no quotes. A quote that is not closed goes to the end: its text is looked at once. */
 function splitParameters(text: string): string[] {
   const parameters: string[] = []
   let depth = 0
   let start = 0
-  for (const match of text.matchAll(/'(?:[^'\\]|\\.)*'|`[^`]*`|[(),]/g)) {
+  for (const match of text.matchAll(/'(?:[^'\\]|\\[\s\S])*'?|`[^`]*`?|[(),]/g)) {
     if (match[0] === '(') depth++
     else if (match[0] === ')') depth--
     else if (match[0] === ',' && depth === 0) {

@@ -1,5 +1,6 @@
 // Rows of several partitions or objects as one: their bodies one after the other, and numbered through.
 import { isDeepStrictEqual } from 'node:util'
+import { firstPlace } from '../../lib/binary-search.ts'
 import type { Rows } from '../rows.ts'
 
 /** They all have the same shape, and can be told apart. */
@@ -14,8 +15,8 @@ export function joinRows(parts: readonly Rows[]): Rows {
     count += part.count
   }
   const startOf = (position: number): number => starts[position] ?? count
-  /** Of the part that has the row. */
-  const positionOf = (index: number): number => findLastStart(starts, index)
+  /** Of the part that has the row: a part without rows begins where the next one does. */
+  const positionOf = (index: number): number => firstPlace(starts.length, (position) => starts[position]! > index) - 1
   return {
     shape: only.shape,
     count,
@@ -26,11 +27,13 @@ export function joinRows(parts: readonly Rows[]): Rows {
     isDivisible: true,
     body: () => bodies(parts),
     only(begin, end) {
-      const taken = parts.flatMap((part, position) => {
+      const taken: Rows[] = []
+      for (let position = positionOf(begin); position < parts.length && startOf(position) < end; position++) {
+        const part = parts[position]!
         const from = Math.max(begin - startOf(position), 0)
         const to = Math.min(end - startOf(position), part.count)
-        return from < to ? [part.only(from, to)] : []
-      })
+        if (from < to) taken.push(part.only(from, to))
+      }
       return taken.length === 0 ? only.only(0, 0) : joinRows(taken)
     },
     without(refused) {
@@ -49,17 +52,6 @@ export function joinRows(parts: readonly Rows[]): Rows {
       for (const part of parts) part.release?.()
     },
   }
-}
-
-/** The last of those that are not beyond the index: a part without rows begins where the next one does. */
-function findLastStart(starts: readonly number[], index: number): number {
-  let [low, high] = [0, starts.length]
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1
-    if (starts[middle]! <= index) low = middle
-    else high = middle
-  }
-  return low
 }
 
 /** Undefined when they cannot be sent as one. */

@@ -29,6 +29,8 @@ export interface JsonRows {
   isStraight: boolean
   /** Why it cannot be written; as far as that can be told, which is little when the bytes go through as they are. */
   check(bytes: Buffer, start: number, end: number): string | undefined
+  /** Why what stands there does not end with a complete object. */
+  checkLast(bytes: Buffer, start: number, end: number): string | undefined
   write(bytes: Buffer, range: TextRange, meta: Row, out: ByteOutput): void
 }
 
@@ -50,6 +52,7 @@ export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
     shape,
     isStraight: fields.length === 0,
     check: problemIn,
+    checkLast: unclosedIn,
     write(bytes, range, meta, out) {
       const { end } = range
       const first = skipSpace(bytes, behindMark(bytes, range.start), end)
@@ -83,6 +86,13 @@ function problemIn(bytes: Buffer, start: number, end: number): string | undefine
   if (bytes[first] !== code.openList) return `it is not a JSON object: it begins with ${startOf(bytes, first, end)}`
   if (objectsIn(bytes, first, end)) return undefined
   return `it is not a list of JSON objects: it begins with ${startOf(bytes, first, end)}`
+}
+
+/** A brace at the end need not be the one that closes the object. */
+function unclosedIn(bytes: Buffer, start: number, end: number): string | undefined {
+  const first = skipSpace(bytes, behindMark(bytes, start), end)
+  if (objectsIn(bytes, first, end)) return undefined
+  return `the file ends in the middle of a JSON object, which begins with ${startOf(bytes, first, end)}`
 }
 
 /** Objects may have commas between them, and so behind the last one. */
@@ -171,6 +181,7 @@ function picked(filled: readonly FilledColumn[]): JsonRows {
       const areValid = objectsIn(bytes, behindMark(bytes, start), end)?.every((object) => isValid(bytes, object))
       return areValid ? undefined : `it is not valid JSON: it begins with ${startOf(bytes, start, end)}`
     },
+    checkLast: () => undefined,
     write(bytes, range, meta, out) {
       for (const object of objectsIn(bytes, behindMark(bytes, range.start), range.end) ?? []) {
         const find = makeFinder(bytes, object)

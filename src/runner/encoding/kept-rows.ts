@@ -67,6 +67,7 @@ async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows
       begin: 0,
       ends: Uint32Array.of(bytes.length),
       readBytes: bytes.length,
+      endsObject: true,
     }
     rows.push(await rowsOfPiece(piece, rest))
   }
@@ -85,6 +86,7 @@ function formatMaker(source: ObjectStorageSource, filled: readonly FilledColumn[
       shape: rows.shape,
       isStraight: () => false,
       check: rows.check,
+      checkLast: rows.checkLast,
       trim: (_bytes, range) => range,
       write: (bytes, range, out) => rows.write(bytes, range, virtualValues, out),
       kept: {},
@@ -103,6 +105,7 @@ function notKept(filled: readonly FilledColumn[]): ReturnType<FormatFor> {
     shape: shapeByColumn('JSONEachRow', filled),
     isStraight: () => false,
     check: () => 'it is a whole object, which only a new pipe can load',
+    checkLast: () => undefined,
     trim: (_bytes, range) => range,
     write: () => undefined,
     kept: {},

@@ -460,6 +460,75 @@ describe('delimited objects', () => {
   })
 })
 
+describe('the end of an object', () => {
+  const unfinished: [format: string, content: string, reason: RegExp][] = [
+    ['CSV', '1,a\n2,"no end\n3,c\n', /ends inside a quoted value, which begins at byte 3 of this row/],
+    ['CSVWithNames', 'a,b\n1,a\n2,"no end', /ends inside a quoted value/],
+    ['TabSeparated', '1\ta\n2\tno end\\', /ends with a backslash/],
+    ['TabSeparated', '1\ta\n2\tno end\\\n', /ends with a backslash/],
+    ['JSONEachRow', '{"a":1}\n{"a":2,"b":{"c":3}', /in the middle of a JSON object/],
+    ['JSONEachRow', '{"a":1}\n{"a":2,"b":"}', /in the middle of a JSON object/],
+    ['JSONEachRow', '[{"a":1},{"a":2,"b":{"c":3}', /in the middle of a JSON object/],
+  ]
+  for (const [format, content, reason] of unfinished) {
+    for (const mappings of [{}, { file: '_file' }]) {
+      const columns = ['a Int64', 'b String', ...(mappings.file ? ['file String'] : [])]
+      it(`is that of its last row: ${JSON.stringify(content)} as ${format}${mappings.file ? ' with _file' : ''}`, async () => {
+        const pipe = { format, columns, mappings: { ...mappings, ...(format.endsWith('Names') ? {} : named(format)) } }
+        const encoder = makeObjectEncoder(partsOf(pipe))
+        const damaged = await rowsOf(pipe, content, 'in/a')
+        assert.equal(damaged.count, 2)
+        assert.deepEqual(
+          damaged.undecodable.map(({ index }) => index),
+          [1],
+        )
+        assert.match(damaged.undecodable[0]!.reason, reason)
+        assert.match(damaged.keep(1).position, /^bytes \d+ to \d+ of in\/a$/)
+        const next = await rowsOf(pipe, goodOf[format] ?? '', 'in/b')
+        const joined = encoder.join([damaged, next])
+        assert.ok(joined)
+        assert.ok(!(await textOf(joined)).includes('no end'))
+        // A row that was kept is tried again as it is, and must not swallow the ones behind it either.
+        const { partition, raw, meta } = damaged.keep(1)
+        const kept = await encodeKept(partsOf(pipe), [{ partition, raw, meta }])
+        assert.deepEqual(
+          kept.undecodable.map(({ index }) => index),
+          [0],
+        )
+      })
+    }
+  }
+
+  const goodOf: Record<string, string> = {
+    CSV: '1,a\n',
+    CSVWithNames: 'a,b\n1,a\n',
+    TabSeparated: '1\ta\n',
+    JSONEachRow: '{"a":1}\n',
+  }
+  const named = (format: string): Record<string, string> => (format === 'JSONEachRow' ? {} : { a: 'c1', b: 'c2' })
+
+  it('is no error where the row is complete', async () => {
+    const complete: [format: string, content: string][] = [
+      ['CSV', '1,"a ""b"" c"'],
+      ['CSV', '1,"two\nlines"\r\n'],
+      ['TabSeparated', '1\ta\\\\'],
+      ['JSONEachRow', '{"a":1} {"a":2}'],
+      ['JSONEachRow', '{"a":1},\n{"a":2},'],
+      ['JSONEachRow', '[{"a":1}]\n'],
+    ]
+    for (const [format, content] of complete) {
+      const rows = await rowsOf({ format, columns: ['a Int64', 'b String'], mappings: named(format) }, content)
+      assert.deepEqual(rows.undecodable, [], content)
+    }
+  })
+
+  it('of an object without names is told from a first row that is broken', async () => {
+    const rows = await rowsOf({ format: 'CSV', columns: ['a Int64', 'b String'] }, '1,"a"b\n2,c\n')
+    assert.equal(rows.count, 2)
+    assert.deepEqual(rows.shape.columns.length, 2)
+  })
+})
+
 describe('rows of objects', () => {
   it('are divided as lists are', async () => {
     const pipe = { format: 'CSV', columns: ['a Int64'] }

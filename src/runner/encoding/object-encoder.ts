@@ -60,9 +60,10 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
         const { bytes, release } = feed.take(end - begin)
         const rest = makeRest(signal)
-        const ends = await findEnds(format.rowEnds, bytes, { ending: endByte === null ? 'object' : 'row', rest })
-        const readBytes = end - beginByte
-        return await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes, release }, rest)
+        const endsObject = endByte === null
+        const ends = await findEnds(format.rowEnds, bytes, { ending: endsObject ? 'object' : 'row', rest })
+        const piece = { object, partition, format, bytes, begin, ends, readBytes: end - beginByte, endsObject, release }
+        return await rowsOfPiece(piece, rest)
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -140,10 +141,10 @@ async function* cutPieces(
     const { cut, ends } = await findCut(feed, format, { pieceBytes: evenShare(leftBytes, pieceBytes()), rest })
     const end = begin + (cut ?? feed.bytes.length)
     const { bytes, release } = feed.take(end - begin)
-    const readBytes = end - pieceBegin
-    const rows = await rowsOfPiece({ object, partition, format, bytes, begin, ends, readBytes, release }, rest)
-    yield { beginByte: pieceBegin, endByte: cut === undefined ? null : end, rows }
-    if (cut === undefined) return
+    const endsObject = cut === undefined
+    const piece = { object, partition, format, bytes, begin, ends, readBytes: end - pieceBegin, endsObject, release }
+    yield { beginByte: pieceBegin, endByte: endsObject ? null : end, rows: await rowsOfPiece(piece, rest) }
+    if (endsObject) return
     pieceBegin = end
   }
 }

@@ -22,6 +22,8 @@ export interface ObjectFormat {
   isStraight(bytes: Buffer, start: number, end: number): boolean
   /** Why the row cannot be sent. */
   check(bytes: Buffer, start: number, end: number): string | undefined
+  /** Why the last row of the object is not complete. Sent as it is, it would continue with the first row of the next object. */
+  checkLast(bytes: Buffer, start: number, end: number): string | undefined
   /** The row without what stands between rows. */
   trim(bytes: Buffer, row: TextRange): TextRange
   /** With a newline behind it. */
@@ -71,6 +73,7 @@ export async function jsonFormat(
     dataStart,
     isStraight: (bytes, start, end) => isStraight && bytes[skipSpace(bytes, start, end)] === code.openObject,
     check: (bytes, start, end) => rows.check(bytes, startIn(bytes, start, end), end),
+    checkLast: (bytes, start, end) => rows.checkLast(bytes, startIn(bytes, start, end), end),
     trim,
     write: (bytes, row, out) => rows.write(bytes, trim(bytes, row), virtualValues, out),
     kept: {},

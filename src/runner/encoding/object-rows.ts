@@ -21,6 +21,8 @@ export interface ObjectPiece {
   /** Of all its rows. */
   ends: Uint32Array
   readBytes: number
+  /** The object ends with its last row. */
+  endsObject: boolean
   /** The bytes are never looked at again. */
   release?(): void
 }
@@ -40,7 +42,8 @@ export async function rowsOfPiece(piece: ObjectPiece, rest: Rest): Promise<Rows>
   let isStraight = true
   for (let index = 0, start = 0; index < ends.length; index++) {
     const end = ends[index]!
-    const reason = format.check(bytes, start, end)
+    const isLast = piece.endsObject && index === ends.length - 1
+    const reason = format.check(bytes, start, end) ?? (isLast ? format.checkLast(bytes, start, end) : undefined)
     if (reason !== undefined) undecodable.push({ index, reason })
     if (isStraight) isStraight = reason === undefined && format.isStraight(bytes, start, end)
     if (index % 64 === 0) await rest()

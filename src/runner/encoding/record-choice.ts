@@ -1,4 +1,5 @@
 // Some of the records of a list as a list: nothing is copied of them but where they are.
+import { firstPlace } from '../../lib/binary-search.ts'
 import type { RecordList, ValuePlaces, ValueRun } from '../../sources/source.ts'
 
 /** Indexes are in order. */
@@ -21,7 +22,9 @@ export function chooseRecords(records: RecordList, indexes: readonly number[]): 
 function choosePlaces({ starts, ends, runs }: ValuePlaces, indexes: readonly number[]): ValuePlaces {
   const chosen: ValueRun[] = []
   let end = 0
-  for (const run of runs) {
+  const firstRun = firstPlace(runs.length, (place) => runs[place]!.end > (indexes[0] ?? 0))
+  for (let place = firstRun; place < runs.length && end < indexes.length; place++) {
+    const run = runs[place]!
     const before = end
     while (end < indexes.length && indexes[end]! < run.end) end++
     if (end > before) chosen.push({ bytes: run.bytes, end })

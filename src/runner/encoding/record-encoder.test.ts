@@ -6,7 +6,9 @@ import fc from 'fast-check'
 import protobuf from 'protobufjs'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type SchemaRegistryServer, startSchemaRegistry } from '../../../test/sources/schema-registry-server.ts'
+import type { StoredPipe } from '../../pipes/pipe.ts'
 import { NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
+import { judge, type Trouble } from '../judge.ts'
 import type { Rows } from '../rows.ts'
 import { type EncoderParts, encodeKept, makeRecordEncoder } from './encoder.ts'
 
@@ -481,10 +483,21 @@ describe('Avro and Protobuf records', () => {
     await assert.rejects(encode(pipe, values), (error) => {
       return error instanceof ProbeFailure && error.code === 'credentials_refused'
     })
-    registry.answerWith(503)
-    await assert.rejects(encode(pipe, values), NotConnected)
+    const troubleOf = async (): Promise<Trouble | undefined> => {
+      const error: unknown = await encode(
+        { ...pipe, registryUrl: `${registry.url}/path/?tenant=canary` },
+        values,
+      ).catch((thrown: unknown) => thrown)
+      assert.ok(error instanceof NotConnected)
+      return judge(error, { kind: 'kafka', source: { brokers: 'kafka.example.com:9092' } } as unknown as StoredPipe)
+    }
+    registry.answerWith(500)
+    const shown = `the schema registry at ${registry.url}/path`
+    const reason = `${shown} answers with status 500; look at the log of the registry`
+    assert.deepEqual(await troubleOf(), { kind: 'passing', reason })
     await registry.stop()
-    await assert.rejects(encode(pipe, values), NotConnected)
+    const unreached = `the schema registry cannot be reached, or broke the connection off: nothing accepts connections at ${shown}`
+    assert.deepEqual(await troubleOf(), { kind: 'passing', reason: unreached })
     await assert.rejects(encode({ format: 'AvroConfluent', columns: ['id Int64'] }, values), ProbeFailure)
   })
 

@@ -89,6 +89,7 @@ describe('long work', () => {
       dataStart: 0,
       isStraight: () => true,
       check: () => undefined,
+      checkLast: () => undefined,
       trim: (_bytes, row) => row,
       write: () => undefined,
       kept: {},
@@ -101,6 +102,7 @@ describe('long work', () => {
       bytes,
       begin: 0,
       readBytes: 2_000,
+      endsObject: true,
     }
     let rests = 0
     const rows = await rowsOfPiece({ ...piece, ends: kinds.CSV!.find(bytes, 'object') }, async () => {

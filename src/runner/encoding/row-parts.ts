@@ -1,4 +1,5 @@
 // Which rows are left when some are taken or taken away, and how those that cannot be decoded are numbered among them.
+import { firstPlace } from '../../lib/binary-search.ts'
 import type { RefusedRow } from '../delivery.ts'
 
 export interface RowPart {
@@ -8,13 +9,18 @@ export interface RowPart {
   left: RefusedRow[]
 }
 
+/** Those that cannot be decoded are in order. */
 export function partOf(undecodable: readonly RefusedRow[], begin: number, end: number): RowPart {
   return {
     indexes: Array.from({ length: Math.max(end - begin, 0) }, (_, offset) => begin + offset),
     left: undecodable
-      .filter(({ index }) => index >= begin && index < end)
+      .slice(firstFrom(undecodable, begin), firstFrom(undecodable, end))
       .map(({ index, reason }) => ({ index: index - begin, reason })),
   }
+}
+
+function firstFrom(undecodable: readonly RefusedRow[], least: number): number {
+  return firstPlace(undecodable.length, (place) => undecodable[place]!.index >= least)
 }
 
 export function partWithout(count: number, undecodable: readonly RefusedRow[], refused: ReadonlySet<number>): RowPart {

@@ -80,7 +80,9 @@ async function swap(
     target.stored = { ...target.stored, targetTable: replaces, replaces: null, phase: 'following' }
     target.table = { ...target.table, table: replaces }
     const sinks = [target.sink, old?.sink]
-    target.sink = await engine.openSink(target.table, signal)
+    // Without its definition: a column that somebody has dropped by now must not be added again without its values.
+    const { definition: _definition, ...opened } = target.table
+    target.sink = await engine.openSink(opened, signal)
     await Promise.all(sinks.map((sink) => sink?.close().catch(() => undefined)))
     changed()
   })

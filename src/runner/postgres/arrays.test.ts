@@ -60,7 +60,7 @@ describe('arrays', () => {
       write({}, '{"it\'s","tab\there","back\\\\slash","say \\"hi\\""}'),
       String.raw`['it\'s','tab\there','back\\slash','say "hi"']`,
     )
-    assert.equal(write({ name: 'bool' }, '{t,f,NULL}'), '[1,0,NULL]')
+    assert.equal(write({ name: 'bool' }, '{t,f,NULL}'), '[true,false,NULL]')
     assert.equal(write({ name: 'float8' }, '{0.1,NaN,-Infinity}'), '[0.1,-nan,-Infinity]')
     assert.equal(write({ name: 'bytea' }, '{"\\\\x6127","\\\\x"}'), "['a\\'','']")
     assert.equal(
@@ -75,7 +75,7 @@ describe('arrays', () => {
   it('have the default for NULL, and for what has no place, where the elements are not Nullable', () => {
     const defaults: [Partial<PostgresType>, string][] = [
       [{ name: 'int4' }, '[0]'],
-      [{ name: 'bool' }, '[0]'],
+      [{ name: 'bool' }, '[false]'],
       [{ name: 'text' }, "['']"],
       [{ name: 'date' }, "['1970-01-01']"],
       [{ name: 'timestamp' }, "['1970-01-01 00:00:00']"],

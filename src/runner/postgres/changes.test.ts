@@ -19,9 +19,11 @@ const makeTarget = (): Target => ({
   columns: ['id', 'note'].map((name) => {
     const type = { name: 'text', isBuiltIn: true, modifier: -1 }
     const column = { name, type, isNotNull: true, isKey: name === 'id' }
-    return { name, values: columnValues(column, { allowNullableColumns: false, abilities }) }
+    return { name, typeId: 25, modifier: -1, values: columnValues(column, { allowNullableColumns: false, abilities }) }
   }),
   keyColumns: ['id'],
+  wholeRowColumns: undefined,
+  ancestors: [],
   sink: {} as Sink,
 })
 
@@ -43,10 +45,31 @@ function say(changes: Changes, relation: Relation): boolean {
   return need !== undefined
 }
 
+describe('a change of a type that its column no longer has', () => {
+  it('is rejected when the column cannot hold it', () => {
+    const type = { name: 'int4', isBuiltIn: true, modifier: -1 }
+    const column = { name: 'n', type, isNotNull: true, isKey: true }
+    const values = columnValues(column, { allowNullableColumns: false, abilities })
+    const target = { ...makeTarget(), columns: [{ name: 'n', typeId: 23, modifier: -1, values }], keyColumns: ['n'] }
+    for (const [typeId, refused] of [
+      [23, []],
+      [20, [1]],
+    ] as const) {
+      const changes = makeChanges({ durable: () => 0n, targetsOf: () => [target], partitionsOf: () => [] })
+      changes.begin(100n, 0)
+      say(changes, { ...relationWith([]), columns: [{ name: 'n', isKey: true, typeId, modifier: -1 }] })
+      insert(changes, ['7'])
+      insert(changes, ['5000000000'])
+      const { count, refused: found } = changes.take()[0]!.lines.take()
+      assert.deepEqual([count, found.map(({ index }) => index)], [2, refused])
+    }
+  })
+})
+
 describe('changes of one target', () => {
   const begin = (): Changes => {
     const target = makeTarget()
-    const changes = makeChanges({ durable: () => 0n, targetsOf: () => [target] })
+    const changes = makeChanges({ durable: () => 0n, targetsOf: () => [target], partitionsOf: () => [] })
     changes.begin(100n, 0)
     return changes
   }

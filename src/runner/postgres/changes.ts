@@ -1,8 +1,9 @@
 // Gathers the changes of whole transactions as lines for the tables that they go to. What is gathered, and where it is cut, depends
 // on nothing but the log: whoever reads the same piece of it again makes the same inserts.
 import { isDeepStrictEqual } from 'node:util'
-import type { Relation, Tuple, WalVisitor } from '../../sources/postgres/pgoutput.ts'
+import { type Relation, type Tuple, tupleKind, type WalVisitor } from '../../sources/postgres/pgoutput.ts'
 import { type ChangeLines, makeChangeLines } from './change-lines.ts'
+import { checkedValues } from './checked-values.ts'
 import type { Target, TargetColumn } from './target.ts'
 import { versionOf } from './versions.ts'
 
@@ -15,16 +16,31 @@ export interface Gathered {
   /** As the lines were written; the target may have others meanwhile. */
   columns: TargetColumn[]
   keyColumns: string[]
+  /** Where in the old row a value must be; undefined where that row is not needed. */
+  wholeRowPlaces: number[] | undefined
   lines: ChangeLines
 }
 
 /** What cannot go on before something else is done. */
-export type Need = { kind: 'relation'; relation: Relation } | { kind: 'truncate'; targets: Target[]; version: bigint }
+export type Need =
+  | { kind: 'relation'; relation: Relation }
+  | { kind: 'truncate'; targets: Target[]; version: bigint }
+  | ReloadNeed
+
+/** A change does not tell which row of them it means, or which of them. */
+export interface ReloadNeed {
+  kind: 'reload'
+  targets: Target[]
+  why: 'identity' | 'ancestor'
+  commitLsn: bigint
+}
 
 export interface Changes extends WalVisitor {
   readonly isInTransaction: boolean
   /** Of the transaction that is being read, or of the last one. */
   readonly commitLsn: bigint
+  /** Since 1970, by the clock of the source. */
+  readonly committedAtMs: number
   /** Where the last transaction ends. */
   readonly endLsn: bigint
   /** Since the last time that they were taken. */
@@ -48,9 +64,11 @@ export interface ChangesParts {
   /** Transactions up to it are durable, and passed over. */
   durable(): bigint
   targetsOf(relation: Relation): Target[]
+  /** Filled from partitions of that table. */
+  partitionsOf(relationId: number): Target[]
 }
 
-export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
+export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts): Changes {
   const relations = new Map<number, Relation>()
   /** By the relation, as its changes come. */
   const gathered = new Map<number, Gathered[]>()
@@ -58,6 +76,7 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
   let taken: Gathered[] = []
   let need: Need | undefined
   let commitLsn = 0n
+  let committedAtMs = 0
   let endLsn = 0n
   let numberInTransaction = 0
   let isInTransaction = false
@@ -75,11 +94,15 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
   const gather = (target: Target, relation: Relation): Gathered => {
     const known = taken.find((one) => one.target === target && one.relation === relation)
     if (known) return known
-    const columns = target.columns.filter(({ name }) => relation.columns.some((column) => column.name === name))
+    const columns = target.columns.flatMap((column) => {
+      const sent = relation.columns.find(({ name }) => name === column.name)
+      return sent ? [takingOf(column, sent)] : []
+    })
     const keyColumns = target.keyColumns.length > 0 ? target.keyColumns : identityOf(relation)
     const number = taken.filter((one) => one.target === target).length
     const lines = makeChangeLines(relation, columns, { keyColumns })
-    const made = { target, relation, number, columns, keyColumns, lines }
+    const wholeRowPlaces = wholeRowPlacesOf(target, relation)
+    const made = { target, relation, number, columns, keyColumns, wholeRowPlaces, lines }
     taken.push(made)
     return made
   }
@@ -87,14 +110,28 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
   /** What was committed before is in the load. */
   const isFor = ({ target }: Gathered): boolean => commitLsn >= target.beginLsn
 
-  const change = (relationId: number, write: (lines: ChangeLines, version: bigint) => void): void => {
+  const change = (relationId: number, write: (one: Gathered, version: bigint) => void): void => {
     if (isPassedOver) return
     count++
     numberInTransaction++
     const all = gathered.get(relationId) ?? gatheredOf(relationId)
-    if (all.length === 0) return
+    if (all.length === 0) {
+      const targets = partitionsOf(relationId)
+      if (targets.length > 0) need = { kind: 'reload', targets, why: 'ancestor', commitLsn }
+      return
+    }
     const version = versionOf(commitLsn, numberInTransaction)
-    for (const one of all) if (isFor(one)) write(one.lines, version)
+    for (const one of all) if (isFor(one)) write(one, version)
+  }
+
+  const checkIdentity = ({ target, wholeRowPlaces }: Gathered, before: Tuple | undefined): void => {
+    if (!wholeRowPlaces || (before && wholeRowPlaces.every((place) => before.kinds[place] !== tupleKind.null))) return
+    need = {
+      kind: 'reload',
+      targets: [target, ...(need?.kind === 'reload' ? need.targets : [])],
+      why: 'identity',
+      commitLsn,
+    }
   }
 
   return {
@@ -103,6 +140,9 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
     },
     get commitLsn() {
       return commitLsn
+    },
+    get committedAtMs() {
+      return committedAtMs
     },
     get endLsn() {
       return endLsn
@@ -141,8 +181,9 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
       rawBytes = 0
       return all
     },
-    begin(lsn) {
+    begin(lsn, atMs) {
       commitLsn = lsn
+      committedAtMs = atMs
       numberInTransaction = 0
       isInTransaction = true
       isPassedOver = lsn <= durable()
@@ -156,11 +197,18 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
       if (isDeepStrictEqual(relations.get(relation.id), relation)) return
       need = { kind: 'relation', relation }
     },
-    insert: (relationId: number, after: Tuple) => change(relationId, (lines, version) => lines.insert(after, version)),
+    insert: (relationId: number, after: Tuple) =>
+      change(relationId, ({ lines }, version) => lines.insert(after, version)),
     update: (relationId: number, after: Tuple, before: Tuple | undefined, beforeIs: 'key' | 'row' | undefined) =>
-      change(relationId, (lines, version) => lines.update(after, before, beforeIs, version)),
+      change(relationId, (one, version) => {
+        checkIdentity(one, before)
+        one.lines.update(after, before, beforeIs, version)
+      }),
     delete: (relationId: number, before: Tuple) =>
-      change(relationId, (lines, version) => lines.delete(before, version)),
+      change(relationId, (one, version) => {
+        checkIdentity(one, before)
+        one.lines.delete(before, version)
+      }),
     truncate(relationIds) {
       if (isPassedOver) return
       count++
@@ -173,6 +221,20 @@ export function makeChanges({ durable, targetsOf }: ChangesParts): Changes {
       need = { kind: 'truncate', targets, version: versionOf(commitLsn, numberInTransaction) }
     },
   }
+}
+
+/** The column, for values of the type that the relation has. */
+function takingOf(column: TargetColumn, sent: Relation['columns'][number]): TargetColumn {
+  const isSame = column.typeId === sent.typeId && column.modifier === sent.modifier
+  return isSame ? column : { ...column, values: checkedValues(column, sent) }
+}
+
+/** A partitioned table says that its old rows are sent, and each partition has a replica identity of its own. */
+function wholeRowPlacesOf({ wholeRowColumns }: Target, { identity, columns }: Relation): number[] | undefined {
+  if (!wholeRowColumns || identity !== 'full') return undefined
+  return wholeRowColumns
+    .map((name) => columns.findIndex((column) => column.name === name))
+    .filter((place) => place >= 0)
 }
 
 function identityOf(relation: Relation): string[] {

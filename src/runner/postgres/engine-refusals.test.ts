@@ -28,4 +28,25 @@ describe('a pipe whose changes the engine does not take', () => {
     assert.ok(world.statuses.some(({ state }) => state === 'degraded'))
     assert.deepEqual(end, { end: 'failed', reason: 'the user of the engine may not insert' })
   })
+
+  it('reports the log that the source keeps as it grows, while the engine cannot be reached', async (t) => {
+    const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
+    world.times = { stalledMs: 100 }
+    world.start()
+    await world.until('all is loaded', () =>
+      [...world.tables.tables.values()].some(({ phase }) => phase === 'following'),
+    )
+    world.openTables = async () => {
+      throw new EngineError('passing', 'the engine cannot be reached')
+    }
+    await world.pause()
+    world.statuses.length = 0
+    world.start()
+    const grows = async (leastBytes: number): Promise<void> => {
+      await world.query('INSERT INTO orders SELECT i + (SELECT max(id) FROM orders) FROM generate_series(1, 5000) i')
+      await world.until('the growth is reported', () => (world.statuses.at(-1)?.retainedBytes ?? 0) > leastBytes)
+    }
+    await grows(0)
+    await grows((world.statuses.at(-1)?.retainedBytes ?? 0) + 100_000)
+  })
 })

@@ -8,7 +8,7 @@ export function guardTables(tables: TableStore, signal: AbortSignal): TableStore
     listTables: () => guarded(() => tables.listTables()),
     listRivals: (table) => guarded(() => tables.listRivals(table)),
     findReloadRequest: () => guarded(() => tables.findReloadRequest()),
-    requestReload: () => guarded(() => tables.requestReload()),
+    requestReload: (kept) => guarded(() => tables.requestReload(kept)),
     saveTable: (table) => guarded(() => tables.saveTable(table)),
     removeTable: (targetTable) => guarded(() => tables.removeTable(targetTable)),
     planLoad: (targetTable, plan) => guarded(() => tables.planLoad(targetTable, plan)),

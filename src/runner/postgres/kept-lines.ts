@@ -1,20 +1,30 @@
 // Lines that were kept because the engine refused them, as they are to be tried again: with the columns that the target has now.
 import { Buffer } from 'node:buffer'
 import { isObject } from '../../lib/merge-patch.ts'
+import type { RefusedRow } from '../delivery.ts'
 import type { KeptRow } from '../encoding/kept-rows.ts'
 import type { RowShape, Rows } from '../rows.ts'
+import { isCutBy } from './checked-values.ts'
 import { FieldOutput } from './field-output.ts'
 import { lineRows } from './line-rows.ts'
 import { versionColumn } from './names.ts'
 import { newline, nullText, tab } from './text-fields.ts'
+import { reasonOf } from './values.ts'
 
 /** In their order, one for each. `shape` is that of the lines of the target. Throws when one was not kept by `lineRows`. */
 export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows {
   const out = new FieldOutput()
-  for (const { raw, meta } of kept) {
+  const refused: RefusedRow[] = []
+  for (const [row, { raw, meta }] of kept.entries()) {
     const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     const names = namesOf(meta)
     const ranges = new Map(fieldsOf(line).map((range, index) => [names[index], range]))
+    const isCut = ({ name, type }: { name: string; type: string }): boolean => {
+      const range = ranges.get(name)
+      return range !== undefined && isCutBy(type, line.toString('latin1', range.start, range.end))
+    }
+    const cut = shape.fields.find(isCut)
+    if (cut) refused.push({ index: row, reason: reasonOf(cut.name, `${cut.type} cannot hold the value`) })
     for (const [index, { name, type }] of shape.fields.entries()) {
       if (index > 0) out.byte(tab)
       const range = ranges.get(name)
@@ -24,7 +34,7 @@ export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows
     out.byte(newline)
   }
   const partition = kept[0]?.partition ?? ''
-  return lineRows({ shape, chunks: [out.take()], partition, position: (index) => `kept row ${index + 1}` })
+  return lineRows({ shape, chunks: [out.take()], refused, partition, position: (index) => `kept row ${index + 1}` })
 }
 
 /** Of a line that was kept. Throws when it was not kept by `lineRows`. */

@@ -106,6 +106,11 @@ describe('lines that were kept', () => {
     const again = rowsOfKeptLines(later, [rows.keep(0), rows.keep(1)])
     assert.equal(bodyOf(again), 'x\t1\t[]\tab\t7\t0\n\\\\N\t2\t[]\t\\N\t8\t1\n')
     assert.equal(bodyOf(rowsOfKeptLines(shape, [rows.keep(0), rows.keep(1)])), bodyOf(rows))
+    const wide = rowsOf(['5000000000\t\\N\t[]\ta\t7\t0\n', '6\t\\N\t[]\tb\t8\t0\n'], [0])
+    // The engine would take it, and keep 705032704.
+    const tried = rowsOfKeptLines(shape, [wide.keep(0), wide.keep(1)])
+    assert.deepEqual(tried.undecodable, [{ index: 0, reason: 'the column "id": Int32 cannot hold the value' }])
+    assert.equal(bodyOf(tried), '6\t\\N\t[]\tb\t8\t0\n')
     assert.throws(() => rowsOfKeptLines(shape, [{ partition: '', raw: Buffer.from('1'), meta: '{}' }]), /not kept/)
   })
 })

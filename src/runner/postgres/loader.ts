@@ -2,16 +2,17 @@
 // range; whoever goes on after a crash does so with another moment of the source, which versions make one with the first.
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { countOf } from '../../lib/count-text.ts'
 import { lsnText, type PostgresLink } from '../../sources/postgres/postgres-link.ts'
 import { areStillThere, copyText, planLoad } from '../../sources/postgres/postgres-ranges.ts'
 import { type HeldSnapshot, holdSnapshot } from '../../sources/postgres/postgres-snapshot.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
 import type { RefusedRow } from '../delivery.ts'
-import { countOf } from '../status.ts'
 import { countLines, lineRows, rewriteCopy, shapeOf } from './line-rows.ts'
 import { rangeToken } from './names.ts'
 import { type Replication, send } from './replication.ts'
+import { reportBlocker } from './slot-wait.ts'
 import type { StoredTable, TableRange } from './table-store.ts'
 import type { Target } from './target.ts'
 import { versionOf } from './versions.ts'
@@ -46,6 +47,7 @@ export async function loadTables(replication: Replication, loads: Load[], option
     isFollowed,
     tables: loads.map(({ described }) => described),
     stopping,
+    whileWaiting: (link, work) => reportBlocker(loading, link, work, (reason) => loading.status.doing(reason)),
   }).catch((error: unknown) => {
     if (!stopping.aborted) throw error
   })

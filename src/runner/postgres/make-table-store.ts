@@ -12,7 +12,7 @@ export function makeTableStore({ reader, write }: RunnerDatabase, place: WorkerP
     listTables: () => listTables(reader, pipeId),
     listRivals: (targetTable) => listRivals(reader, { pipeId, targetTable }),
     findReloadRequest: () => findReloadRequest(reader, pipeId),
-    requestReload: () => held(write('requestOwnReload', { place, now: now() }, organizationId)),
+    requestReload: (kept) => held(write('requestOwnReload', { place, kept, now: now() }, organizationId)),
     saveTable: (table) => held(write('saveTable', { place, table }, organizationId)),
     removeTable: (targetTable) => held(write('removeTable', { place, targetTable }, organizationId)),
     planLoad: (targetTable, plan) =>

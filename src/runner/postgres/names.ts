@@ -11,6 +11,12 @@ export const walPartition = 'wal'
 /** Whose log that is: positions of another server, or of another database, mean nothing. */
 export const originPartition = 'origin'
 
+/** Which publication that was: a slot cannot read what was written before its publication was created. */
+export const publicationPartition = 'publication'
+
+/** The timeline that the log was on. */
+export const timelinePartition = 'timeline'
+
 /** Of the slot and of the publication. */
 export function replicationName(pipeId: string): string {
   return `penstock_${pipeId.replaceAll('-', '_')}`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { chown, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -79,5 +79,37 @@ describe('a pipe whose source is changed', () => {
     assert.equal(shown(world), 'first,first,first,first,first,first')
     // Not only because the tables have other numbers there: they may have the same.
     assert.notEqual(world.tables.reloadRequestedAt, reloadRequestedAt)
+  })
+  it('that is promoted goes on, and is loaded again when it lacks what was read before', async (t) => {
+    const world = await worldOfTest(one, t, table('first'), [tableMapping('items')])
+    world.start()
+    await world.until('the first is loaded', () => shown(world) === 'first,first,first,first,first')
+    const promote = async (): Promise<void> => {
+      await world.pause()
+      const signal = join(one.dataDirectory, 'recovery.signal')
+      await writeFile(signal, '')
+      const { uid, gid } = await stat(one.dataDirectory)
+      await chown(signal, uid, gid)
+      await one.restart()
+      await world.until('it takes writes', async () => !(await one.query('SELECT pg_is_in_recovery() AS is'))[0]?.is)
+    }
+    await one.query(`ALTER SYSTEM SET restore_command = 'false'`)
+    await promote()
+    const { reloadRequestedAt } = world.tables
+    world.start()
+    await world.query(`INSERT INTO items VALUES (6, 'second')`)
+    await world.until('the row is there', () => shown(world).endsWith('second'))
+    assert.equal(world.tables.reloadRequestedAt, reloadRequestedAt)
+    await promote()
+    // Read from a primary that had written more than the standby that was promoted.
+    await world.query(`CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 3000)`)
+    const [end] = await world.query('SELECT pg_current_wal_lsn() AS lsn')
+    world.store.positions.set('wal', { partition: 'wal', position: String(end?.lsn) })
+    await world.query(`INSERT INTO items VALUES (7, 'third')`)
+    world.start()
+    await world.until('all is loaded again', () => world.tables.reloadRequestedAt !== reloadRequestedAt)
+    await world.until('the last row is there', () => shown(world).endsWith('second,third'))
+    await world.query(`INSERT INTO items VALUES (8, 'fourth')`)
+    await world.until('changes come', () => shown(world).endsWith('fourth'))
   })
 })

@@ -1,20 +1,26 @@
 // The slot from which a pipe follows the log of its source. One that is gone, or that has lost what was on its way, has taken changes
 // with it: then everything is loaded again, where the pipe loads at all.
-import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
-import { createSlot, dropSlot, findSlotState } from '../../sources/postgres/postgres-setup.ts'
-import { createSlotStatement } from '../../sources/postgres/postgres-words.ts'
-import { NotConnected } from '../../sources/source.ts'
+import { PostgresError, type PostgresLink } from '../../sources/postgres/postgres-link.ts'
+import { advanceSlot, createSlot, dropSlot, findSlotState } from '../../sources/postgres/postgres-slot.ts'
+import { createSlotStatement, plainName, tableName } from '../../sources/postgres/postgres-words.ts'
+import { SourceChanged } from '../../sources/source.ts'
 import type { StoredPosition } from '../delivery.ts'
 import { noFigures } from '../figures.ts'
 import { CannotGoOn } from '../judge.ts'
 import type { WorkerStore } from '../worker.ts'
-import { originPartition, replicationName, walPartition } from './names.ts'
+import { originPartition, publicationPartition, timelinePartition, walPartition } from './names.ts'
 import type { Replication } from './replication.ts'
+import { reportBlocker } from './slot-wait.ts'
 import { LogLost } from './stream.ts'
+import { replicationNames } from './table-coverage.ts'
+import { isCopy } from './table-plan.ts'
+import type { TableStore } from './table-store.ts'
+import { unknownTimeline } from './timeline.ts'
 
-export function slotName({ source, parts: { pipe } }: Pick<Replication, 'source' | 'parts'>): string {
-  return source.settings.replicationSlotName ?? replicationName(pipe.id)
-}
+/** SQLSTATE of a publication or a slot that does not exist. */
+const undefinedObject = '42704'
+/** Stands for a publication that the slot cannot read. */
+const unknownPublication = '0'
 
 /** A position in the log of another server or database says nothing about this one: everything is loaded again. */
 export async function keepOrigin({ source, parts, store, tables }: Replication, wal: PostgresLink): Promise<void> {
@@ -22,36 +28,99 @@ export async function keepOrigin({ source, parts, store, tables }: Replication, 
   const origin = `${system?.[0]}/${system?.[3]}`
   const known = (await store.listPositions()).find(({ partition }) => partition === originPartition)?.position
   if (known === origin) return
-  const itself = [{ partition: originPartition, position: origin }]
+  const itself = [
+    { partition: originPartition, position: origin },
+    { partition: timelinePartition, position: unknownTimeline },
+  ]
   if (known === undefined) return store.setPositions(itself)
   if (source.settings.replicationMode !== 'cdc_only') {
-    parts.log.warn('the source is another one; its tables are loaded anew', { pipeId: parts.pipe.id })
-    await tables.requestReload()
+    parts.log.warn('the source is another one; its tables are reloaded', { pipeId: parts.pipe.id })
+    await tables.requestReload([])
   }
   await forgetPosition(store, '0/0', itself)
 }
 
-/** A slot that is gone has taken changes with it: then everything is loaded again. */
-export async function keepSlot(
-  replication: Replication,
-  { link, wal }: { link: PostgresLink; wal: PostgresLink },
-): Promise<void> {
-  const { source, parts, store, tables } = replication
-  const slot = slotName(replication)
+export interface KeptSlot {
+  link: PostgresLink
+  wal: PostgresLink
+  /** Of the publication, as the source numbers it. */
+  publicationId: string
+  isPublicationNew: boolean
+}
+
+/**
+ * A slot that is gone has taken changes with it, and so has a publication: the slot cannot read what was written while that one was
+ * not there. Then everything is loaded again.
+ */
+export async function keepSlot(replication: Replication, kept: KeptSlot): Promise<void> {
+  const { source, store, tables } = replication
+  const { link, wal, publicationId } = kept
+  const { slot, publication } = replicationNames(replication)
+  const { replicationSlotName, replicationMode, enableFailoverSlots } = source.settings
   const state = await findSlotState(link, slot)
-  if (state === 'there') return
-  if (source.settings.replicationSlotName !== undefined) {
-    throw new CannotGoOn(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
+  const positions = [{ partition: publicationPartition, position: publicationId }]
+  const known = (await store.listPositions()).find(({ partition }) => partition === publicationPartition)?.position
+  const isReadable = known === undefined ? !kept.isPublicationNew : known === publicationId
+  if (state === 'there' && isReadable) return known === undefined ? store.setPositions(positions) : undefined
+  const isGap = (await tables.listTables()).length > 0
+  if (replicationSlotName !== undefined) {
+    if (state !== 'there') {
+      throw new CannotGoOn(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
+    }
+    if (isGap && replicationMode !== 'cdc_only') {
+      await reloadCopies(replication, `the publication ${plainName(publication)} was dropped`)
+    }
+    // What was written without the publication cannot be read. It is the user's slot, which is kept.
+    await forgetPosition(store, await advanceSlot(link, slot), [
+      ...positions,
+      { partition: timelinePartition, position: unknownTimeline },
+    ])
+    if (isGap && replicationMode === 'cdc_only') throw await publicationGone(tables, publication)
+    return
   }
-  if ((await tables.listTables()).length > 0) {
-    if (source.settings.replicationMode === 'cdc_only') throw slotGone(slot)
-    parts.log.warn('a replication slot was gone; its tables are loaded anew', { pipeId: parts.pipe.id })
+  if (isGap && replicationMode === 'cdc_only' && state !== 'there') throw slotGone(slot)
+  if (isGap && replicationMode !== 'cdc_only') {
     // Before there is another one: whoever finds that knows nothing of the gap.
-    await tables.requestReload()
+    await reloadCopies(
+      replication,
+      state === 'there'
+        ? `the publication ${plainName(publication)} was dropped`
+        : `the replication slot ${slot} was lost`,
+    )
   }
-  if (state === 'lost') await dropSlot(link, slot)
-  const position = await createSlot(wal, slot, { isFailover: source.settings.enableFailoverSlots })
-  await forgetPosition(store, position)
+  if (state !== 'missing') await dropSlot(link, slot)
+  const create = (): Promise<string> => createSlot(wal, slot, { isFailover: enableFailoverSlots })
+  const position = await reportBlocker(replication, wal, create, (reason) => replication.status.degrade(reason))
+  // What was read before is loaded again.
+  await forgetPosition(store, position, [...positions, { partition: timelinePartition, position: unknownTimeline }])
+  if (isGap && replicationMode === 'cdc_only') throw await publicationGone(tables, publication)
+}
+
+/** Log tables stay: another load does not have what they have. What they lack is reported until the pipe is started again. */
+async function reloadCopies(
+  { tables, store, source, parts }: Pick<Replication, 'tables' | 'store' | 'source' | 'parts'>,
+  reason: string,
+): Promise<void> {
+  parts.log.warn('the tables are reloaded', { pipeId: parts.pipe.id, reason })
+  const logs = new Set(source.tableMappings.filter((one) => !isCopy(one)).map(({ targetTable }) => targetTable))
+  const request = await tables.findReloadRequest()
+  const kept = (await tables.listTables()).filter(
+    ({ targetTable, phase, replaces, reloadRequestedAt }) =>
+      logs.has(targetTable) && phase === 'following' && replaces === null && reloadRequestedAt === request,
+  )
+  const losses = kept.map((table) => ({ reason: `${reason}, and with it changes of ${tableName(table)}` }))
+  if (losses.length > 0) await store.keepLosses({ positions: [], losses })
+  await tables.requestReload(kept.map(({ targetTable }) => targetTable))
+}
+
+/** Whoever starts the pipe again has seen it. */
+async function publicationGone(tables: TableStore, publication: string): Promise<CannotGoOn> {
+  // What the tables lack is said by this.
+  for (const table of await tables.listTables()) await tables.saveTable({ ...table, coverage: null })
+  return new CannotGoOn(
+    `the publication ${plainName(publication)} was dropped, and with it the changes until it was created again; ` +
+      'start the pipe to go on without these changes, or make one with the replicationMode cdc, which loads the tables',
+  )
 }
 
 function slotGone(slot: string): CannotGoOn {
@@ -64,17 +133,22 @@ function slotGone(slot: string): CannotGoOn {
 
 /** Changes are lost that were on their way: everything is loaded again, and goes on with what the log still has. */
 export async function afterLogLost(replication: Replication, error: unknown): Promise<unknown> {
-  if (!(error instanceof LogLost)) return error
   const { parts, source } = replication
+  // The publication, or the slot, is not there where the log is read.
+  if (error instanceof PostgresError && error.code === undefinedObject) {
+    await parts.store.setPositions([{ partition: publicationPartition, position: unknownPublication }])
+    return new SourceChanged('the publication or the replication slot was dropped; the tables are loaded again')
+  }
+  if (!(error instanceof LogLost)) return error
   if (source.settings.replicationMode === 'cdc_only') {
     return new CannotGoOn(
-      `the replication slot ${slotName(replication)} does not have the changes that were on their way`,
+      `the replication slot ${replicationNames(replication).slot} does not have the changes that were on their way`,
     )
   }
-  parts.log.warn('a log does not go on where it was left; its tables are loaded anew', { pipeId: parts.pipe.id })
-  await parts.tables.requestReload()
-  await forgetPosition(parts.store, '0/0')
-  return new NotConnected()
+  const { store, tables } = parts
+  await reloadCopies({ ...replication, store, tables }, 'the log of the source does not go on where it was left')
+  await forgetPosition(parts.store, '0/0', [{ partition: timelinePartition, position: unknownTimeline }])
+  return new SourceChanged('the log of the source does not go on where it was left; the tables are loaded again')
 }
 
 /** What was on its way is in what is loaded. */

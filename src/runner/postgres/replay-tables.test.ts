@@ -1,7 +1,8 @@
 // Rows that the tables of a postgres pipe refused are tried again, from several tables, and never bring back what is gone.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type PaperEngine, startPaperEngine } from '../../../test/paper-engine.ts'
+import { openEmbeddedEngine } from '../../../test/embedded-engine.ts'
+import type { TestEngine } from '../../../test/engine-front.ts'
 import { MemoryStore } from '../../../test/runner-world/memory-store.ts'
 import { MemoryTables } from '../../../test/runner-world/memory-tables.ts'
 import { makeRunnerWorld } from '../../../test/runner-world.ts'
@@ -16,15 +17,14 @@ import { replayTables } from './replay-tables.ts'
 import type { StoredTable, TableStore } from './table-store.ts'
 import { versionOf } from './versions.ts'
 
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
 const { signal } = new AbortController()
 const { parts: common } = makeRunnerWorld({
   kind: 'kafka',
   options: {},
   makeSource: () => assert.fail('a replay reads no source'),
 })
-const pipe = { ...common.pipe, kind: 'postgres' as const, destination: { database: 'default', columns: [] } }
-const place = { pipeId: pipe.id, slot: 0, epoch: 1 }
+const place = { pipeId: common.pipe.id, slot: 0, epoch: 1 }
 
 function tableOf(targetTable: string, change: Partial<StoredTable> = {}): StoredTable {
   return {
@@ -32,6 +32,7 @@ function tableOf(targetTable: string, change: Partial<StoredTable> = {}): Stored
     sourceSchemaName: 'public',
     sourceTable: targetTable,
     sourceId: '16384',
+    coverage: null,
     replaces: null,
     mappingDigest: 'digest',
     loadId: 'load',
@@ -42,6 +43,7 @@ function tableOf(targetTable: string, change: Partial<StoredTable> = {}): Stored
       { name: 'id', number: 1, type: 'UInt64' },
       { name: 'note', number: 2, type: 'String' },
     ],
+    shape: null,
     truncatedVersion: null,
     rowsEstimated: null,
     rowsLoaded: 0,
@@ -81,9 +83,9 @@ function refused(id: number, version: bigint, { loadId = 'load' }: { loadId?: st
 }
 
 describe('refused rows of a postgres pipe', () => {
-  let engine: PaperEngine
+  let engine: TestEngine
   before(async () => {
-    engine = await startPaperEngine()
+    engine = await openEmbeddedEngine()
   })
   after(() => engine.close())
 
@@ -95,7 +97,7 @@ describe('refused rows of a postgres pipe', () => {
     const types = { id: 'UInt64', note: 'String', _penstock_version: 'UInt64', _penstock_deleted: 'UInt8' }
     const columns = Object.entries(types).map(([name, type]) => ({ name, type }))
     const definition = { engine: { type: 'MergeTree' as const }, sortingKey: ['id'] }
-    return openSink(egress, accessOf(), { database: 'default', table, columns, definition }, place, { signal })
+    return openSink(egress, accessOf(), { database: engine.database, table, columns, definition }, place, { signal })
   }
 
   /** Makes the table and keeps the rows beside it. */
@@ -132,21 +134,19 @@ describe('refused rows of a postgres pipe', () => {
         close: async () => undefined,
       }) as Pick<ReplicaTables, 'openSink' | 'close'> as ReplicaTables
     const store = (means.store ?? new MemoryStore()).of({ slot: 0, slots: 1, epoch: 1 })
+    const destination = { database: engine.database, columns: [] }
+    const pipe = { ...common.pipe, kind: 'postgres' as const, destination }
     const parts = { ...common, pipe, egress, store, tables, access: accessOf(), openTables }
     await replayTables(parts, { signal })
     assert.deepEqual(await store.listDeliveries(), [])
   }
 
-  const idsIn = (table: string) =>
-    engine
-      .rows(table)
-      .map(({ id }) => Number(id))
-      .toSorted((one, other) => one - other)
+  const idsIn = async (table: string) => (await engine.rows(table)).map(({ id }) => Number(id))
 
   async function countKept(table: string): Promise<number> {
-    const badRows = await openBadRows(egress, accessOf(), { database: 'default', table })
+    const badRows = await openBadRows(egress, accessOf(), { database: engine.database, table })
     try {
-      return await badRows.count(pipe.id)
+      return await badRows.count(common.pipe.id)
     } finally {
       await badRows.close()
     }
@@ -157,48 +157,48 @@ describe('refused rows of a postgres pipe', () => {
     await keep('items', [refused(3, versionOf(202n, 1))])
     await keep('others', [refused(9, versionOf(202n, 1))])
     await replay([tableOf('orders'), tableOf('items'), tableOf('untouched')])
-    assert.deepEqual([idsIn('orders'), idsIn('items'), idsIn('others')], [[1, 2], [3], []])
-    const [row] = engine.rows('items')
+    assert.deepEqual([await idsIn('orders'), await idsIn('items'), await idsIn('others')], [[1, 2], [3], []])
+    const [row] = await engine.rows('items')
     assert.deepEqual([row?.note, String(row?._penstock_version)], ['row 3', String(versionOf(202n, 1))])
     assert.deepEqual([await countKept('orders'), await countKept('items'), await countKept('others')], [0, 0, 1])
     await replay([tableOf('orders'), tableOf('items')])
-    assert.deepEqual([idsIn('orders'), idsIn('items')], [[1, 2], [3]])
+    assert.deepEqual([await idsIn('orders'), await idsIn('items')], [[1, 2], [3]])
   })
 
   it('of a table that is loaded beside another wait until it has taken its place', async () => {
     await keep('swapped', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
     const shadow = shadowOf('swapped')
     await replay([tableOf('swapped'), shadow])
-    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[2], 1])
+    assert.deepEqual([await idsIn('swapped'), await countKept('swapped')], [[2], 1])
     await replay([shadow])
-    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[2], 1], 'also when there is no other')
+    assert.deepEqual([await idsIn('swapped'), await countKept('swapped')], [[2], 1], 'also when there is no other')
     await replay([{ ...shadow, targetTable: 'swapped', replaces: null, phase: 'following' }])
-    assert.deepEqual([idsIn('swapped'), await countKept('swapped')], [[1, 2], 0])
+    assert.deepEqual([await idsIn('swapped'), await countKept('swapped')], [[1, 2], 0])
   })
 
   it('stay as they are while a table takes the place of another', async () => {
     await keep('swapping', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
     await replay([tableOf('swapping'), shadowOf('swapping', { phase: 'swapping' })])
-    assert.deepEqual([idsIn('swapping'), await countKept('swapping')], [[], 2])
+    assert.deepEqual([await idsIn('swapping'), await countKept('swapping')], [[], 2])
   })
 
   it('of an earlier load are not brought back, however large the versions of its server were', async () => {
     await keep('moved', [refused(1, versionOf(5000n, 1), { loadId: 'before' }), refused(2, versionOf(101n, 1))])
     await replay([tableOf('moved')])
-    assert.deepEqual([idsIn('moved'), await countKept('moved')], [[2], 0])
+    assert.deepEqual([await idsIn('moved'), await countKept('moved')], [[2], 0])
   })
 
   it('of which nobody knows the load stay as they are', async () => {
     await keep('unknown', [refused(1, versionOf(500n, 1), { loadId: null })])
     await replay([tableOf('unknown')])
-    assert.deepEqual([idsIn('unknown'), await countKept('unknown')], [[], 1])
+    assert.deepEqual([await idsIn('unknown'), await countKept('unknown')], [[], 1])
   })
 
   it('are not brought back when the table becomes another one while they are tried out', async () => {
     await keep('changed', [refused(1, versionOf(600n, 1)), refused(2, versionOf(500n, 0), { loadId: 'next' })])
     const meanwhile = (tables: TableStore) => tables.finishSwap(shadowName('changed'))
     await replay([tableOf('changed'), shadowOf('changed')], { meanwhile })
-    assert.deepEqual([idsIn('changed'), await countKept('changed')], [[2], 0])
+    assert.deepEqual([await idsIn('changed'), await countKept('changed')], [[2], 0])
   })
 
   it('are not brought back when they are truncated while they are tried out', async () => {
@@ -206,32 +206,32 @@ describe('refused rows of a postgres pipe', () => {
     const meanwhile = (tables: TableStore) =>
       tables.saveTable(tableOf('emptied', { truncatedVersion: String(versionOf(300n, 1)) }))
     await replay([tableOf('emptied')], { meanwhile })
-    assert.deepEqual([idsIn('emptied'), await countKept('emptied')], [[2], 0])
+    assert.deepEqual([await idsIn('emptied'), await countKept('emptied')], [[2], 0])
   })
 
   it('are left alone when the table is not filled any more', async () => {
     await keep('unmapped', [refused(1, versionOf(200n, 1))])
     await replay([tableOf('unmapped')], { meanwhile: (tables) => tables.removeTable('unmapped') })
-    assert.deepEqual([idsIn('unmapped'), await countKept('unmapped')], [[], 1])
+    assert.deepEqual([await idsIn('unmapped'), await countKept('unmapped')], [[], 1])
   })
 
   it('that may be there already are there once, also when some of them are void by now', async () => {
     await keep('again', [refused(1, versionOf(299n, 1)), refused(2, versionOf(301n, 1))])
     const store = new MemoryStore()
     await assert.rejects(replay([tableOf('again')], { store, isInsertLost: true }), /away/)
-    assert.deepEqual([idsIn('again'), store.deliveries.size], [[1, 2], 1])
+    assert.deepEqual([await idsIn('again'), store.deliveries.size], [[1, 2], 1])
     await replay([tableOf('again', { truncatedVersion: String(versionOf(300n, 1)) })], { store })
-    assert.deepEqual([idsIn('again'), await countKept('again')], [[1, 2], 0])
+    assert.deepEqual([await idsIn('again'), await countKept('again')], [[1, 2], 0])
   })
 
   it('that were on their way into a table that is another one now are not sent again', async () => {
     await keep('replaced', [refused(1, versionOf(200n, 1))])
     const store = new MemoryStore()
     await assert.rejects(replay([tableOf('replaced')], { store, isInsertLost: true }), /away/)
-    engine.tables.delete('default.replaced')
+    await engine.run('DROP TABLE replaced')
     await keep('replaced', [])
     await replay([tableOf('replaced', { loadId: 'next' })], { store })
-    assert.deepEqual([idsIn('replaced'), await countKept('replaced')], [[], 0])
+    assert.deepEqual([await idsIn('replaced'), await countKept('replaced')], [[], 0])
   })
 
   it('are not brought back when a later load, or a truncate, has made them void', async () => {
@@ -247,7 +247,7 @@ describe('refused rows of a postgres pipe', () => {
       refused(3, versionOf(300n, 6)),
     ])
     await replay([tableOf('loaded'), tableOf('truncated', { truncatedVersion })])
-    assert.deepEqual([idsIn('loaded'), idsIn('truncated')], [[2, 3], [3]])
+    assert.deepEqual([await idsIn('loaded'), await idsIn('truncated')], [[2, 3], [3]])
     assert.deepEqual([await countKept('loaded'), await countKept('truncated')], [0, 0])
   })
 
@@ -255,18 +255,18 @@ describe('refused rows of a postgres pipe', () => {
     const ofLoad = (id: number, loadId: string) => refused(id, 0n, { loadId })
     await keep('once', [ofLoad(1, 'before'), ofLoad(2, 'load'), ofLoad(3, 'load'), ofLoad(4, 'next')])
     await replay([tableOf('once', { beginLsn: '0/0' }), shadowOf('once', { beginLsn: '0/0' })])
-    assert.deepEqual([idsIn('once'), await countKept('once')], [[2, 3], 1])
+    assert.deepEqual([await idsIn('once'), await countKept('once')], [[2, 3], 1])
   })
 
   it('of one table that is gone do not hold up those of another, and are told', async () => {
     await keep('a_gone', [refused(1, versionOf(200n, 1))])
     await keep('b_there', [refused(2, versionOf(200n, 1))])
-    engine.tables.delete('default.a_gone')
+    await engine.run('DROP TABLE a_gone')
     await assert.rejects(
       replay([tableOf('a_gone'), tableOf('b_there')]),
       (error) => error instanceof EngineError && error.kind === 'user' && /a_gone/.test(error.message),
     )
-    assert.deepEqual(idsIn('b_there'), [2])
+    assert.deepEqual(await idsIn('b_there'), [2])
     assert.equal(await countKept('a_gone'), 1)
   })
 })

@@ -22,8 +22,14 @@ export interface ReplayTablesParts
   openTables(signal: AbortSignal): Promise<ReplicaTables>
 }
 
-/** May run beside the worker. Rejects as `replayBadRows` does; what only the user can mend in one table does not hold up the others. */
-export async function replayTables(parts: ReplayTablesParts, { signal }: { signal: AbortSignal }): Promise<void> {
+/**
+ * May run beside the worker. Rejects as `replayBadRows` does; what only the user can mend in one table does not hold up the others.
+ * Resolves to the number of rows that are still rejected, by the day of their rejection.
+ */
+export async function replayTables(
+  parts: ReplayTablesParts,
+  { signal }: { signal: AbortSignal },
+): Promise<Record<string, number>> {
   const { pipe, tables, store, egress, access, openTables } = parts
   const { database } = pipe.destination
   // What a shadow refuses is kept beside the table whose place it takes.
@@ -33,6 +39,7 @@ export async function replayTables(parts: ReplayTablesParts, { signal }: { signa
   const refusing = await listRefusing(egress, access, { database, tables: names }, { signal })
   const left = new Set((await store.listDeliveries()).map(({ ranges }) => ranges[0]?.partition))
   const engine = await openTables(signal)
+  const leftByDay: Record<string, number> = {}
   let failure: EngineError | undefined
   try {
     for (const table of refusing) {
@@ -41,6 +48,9 @@ export async function replayTables(parts: ReplayTablesParts, { signal }: { signa
       try {
         const isNeeded = left.has(partitionOf(table)) || (await badRows.count(pipe.id)) > 0
         if (isNeeded) await replayOne(parts, { name: table, engine, badRows }, signal)
+        for (const [day, count] of Object.entries(await badRows.countByDay(pipe.id))) {
+          leftByDay[day] = (leftByDay[day] ?? 0) + count
+        }
       } catch (error) {
         if (!(error instanceof EngineError && error.kind === 'user')) throw error
         failure ??= error
@@ -52,6 +62,7 @@ export async function replayTables(parts: ReplayTablesParts, { signal }: { signa
     await engine.close()
   }
   if (failure) throw failure
+  return leftByDay
 }
 
 function partitionOf(table: string): string {

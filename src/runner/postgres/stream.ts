@@ -1,6 +1,7 @@
 // Follows the log of the source: gathers whole transactions into batches and sends them, one batch at a time while the next one is
 // gathered. What the engine has is told to the source only then.
 import { hash } from 'node:crypto'
+import { countOf } from '../../lib/count-text.ts'
 import { decodeMessage, makeScratch, type Relation } from '../../sources/postgres/pgoutput.ts'
 import {
   lsnText,
@@ -9,17 +10,18 @@ import {
   type WalBlock,
   type WalStream,
 } from '../../sources/postgres/postgres-link.ts'
+import { findWalEnd } from '../../sources/postgres/postgres-wal-end.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
 import { type DeliveryRange, tokenOf } from '../delivery.ts'
 import { addFigures, noFigures } from '../figures.ts'
-import { countOf } from '../status.ts'
 import type { FigureChanges } from '../worker.ts'
-import { type Changes, type Gathered, makeChanges } from './changes.ts'
+import { type Changes, type Gathered, makeChanges, type ReloadNeed } from './changes.ts'
 import { completeRows } from './completer.ts'
 import { lineRows, shapeOf } from './line-rows.ts'
 import { deletedColumn, versionColumn, walPartition } from './names.ts'
 import { makeGate, type Replication, send } from './replication.ts'
 import type { Target } from './target.ts'
+import { makeFreshness } from './wal-freshness.ts'
 
 /** Of the log, in one insert for each table: what the memory of a worker holds twice. Must stay what it is while a batch is under way. */
 const chunkBytes = 16 * 1024 * 1024
@@ -42,8 +44,11 @@ export interface StreamParts {
   isFilled(target: Target): boolean
   /** Whether there is more to tell of than of changes. */
   isLoading(): boolean
-  /** A relation looks otherwise than its targets. Resolves when they can take it. */
-  reshape(relation: Relation, before: Relation | undefined): Promise<void>
+  /** The shape of a relation is not known yet. Resolves when its targets can take it. */
+  reshape(change: { relation: Relation; before: Relation | undefined; commitLsn: bigint }): Promise<void>
+  partitionsOf(relationId: number): Target[]
+  /** The log has changes that cannot be made. Rejects for a target that is not replaced anyhow. */
+  reload(need: ReloadNeed): Promise<void>
 }
 
 export interface Stream {
@@ -71,8 +76,19 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   let open: OpenBatch | undefined
   /** A link does one thing at a time. */
   const completing = makeGate()
-  const changes = makeChanges({ durable: () => gatheredFrom, targetsOf: parts.targetsOf })
+  const changes = makeChanges({
+    durable: () => gatheredFrom,
+    targetsOf: parts.targetsOf,
+    partitionsOf: parts.partitionsOf,
+  })
   const scratch = makeScratch()
+  const freshness = makeFreshness({
+    everyMs: replication.times.stalledMs / 2,
+    findEnd: () => completing.run(() => findWalEnd(parts.link)),
+    delivered: (untilMs) => {
+      if (!parts.isLoading()) status.delivered(untilMs)
+    },
+  })
 
   const begin = async (): Promise<OpenBatch> => {
     if (open) return open
@@ -135,7 +151,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   /** At the end of a transaction: everything that was gathered is one batch, or the end of one. */
   const finish = async (): Promise<void> => {
     const isNothing = !open && !left && changes.isEmpty
-    const [commitLsn, endLsn] = [changes.commitLsn, changes.endLsn]
+    const { commitLsn, committedAtMs, endLsn } = changes
     if (isNothing) return
     const batch = await begin()
     const gathered = changes.take()
@@ -152,6 +168,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
         wal.acknowledge(endLsn)
         acknowledged = endLsn
         well()
+        if (!parts.isLoading()) status.delivered(committedAtMs)
       })
       .catch((error: unknown) => {
         // Nothing that was gathered after it may overtake it, also when it was given up.
@@ -174,11 +191,14 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   const step = async (): Promise<void> => {
     const need = changes.takeNeed()
     if (need?.kind === 'relation') {
-      await parts.reshape(need.relation, changes.findRelation(need.relation.id))
-      changes.know(need.relation)
+      const { relation } = need
+      await parts.reshape({ relation, before: changes.findRelation(relation.id), commitLsn: changes.commitLsn })
+      changes.know(relation)
     } else if (need?.kind === 'truncate') {
       await cut()
       await gate.run(() => buryRows(replication, need.targets.filter(parts.isFilled), need.version))
+    } else if (need?.kind === 'reload') {
+      await gate.run(() => parts.reload(need))
     }
     if (changes.isInTransaction) {
       if (changes.rawBytes >= chunkBytes) await cut()
@@ -224,6 +244,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
             acknowledged = block.reached
             well()
           }
+          freshness.look(acknowledged)
           status.retained(Math.max(0, Number(wal.serverEnd - acknowledged)))
           if (parts.isLoading()) continue
           if (changes.isEmpty) status.doing('Waiting for changes')

@@ -15,6 +15,10 @@ describe('the plan of the tables of a pipe', () => {
       mode: 'cdc',
       reloadRequestedAt: null,
       sourceIdOf: () => '16384',
+      isWithoutKey: () => false,
+      coverageOf: () => 'covered',
+      lacksChanges: (_, { coverage }) => coverage === 'lost',
+      findChange: () => undefined,
       newId: () => `load-${++ids}`,
       ...more,
     })
@@ -37,9 +41,40 @@ describe('the plan of the tables of a pipe', () => {
     assert.equal(plan([orders], [], { mode: 'cdc_only' }).filled[0]?.stored.phase, 'following')
   })
 
+  it('begins again with a load that was interrupted where rows cannot be told apart', () => {
+    const log = tableMapping('orders', { tableEngine: 'MergeTree' })
+    for (const [mapping, mode, isWithoutKey, expected] of [
+      [orders, 'cdc', true, 'kept orders'],
+      [log, 'cdc', false, 'new orders_penstock_resync alike'],
+      [log, 'snapshot', false, 'kept orders'],
+      [log, 'snapshot', true, 'new orders_penstock_resync alike'],
+      [orders, 'snapshot', true, 'new orders_penstock_resync alike'],
+    ] as const) {
+      const stored = first(mapping, { phase: 'snapshot', beginLsn: '0/0' })
+      assert.deepEqual(told(plan([mapping], [stored], { mode, isWithoutKey: () => isWithoutKey })), [expected])
+    }
+  })
+
   it('keeps what is filled, and forgets what is not mapped any more', () => {
     const items = first(tableMapping('items'))
     assert.deepEqual(told(plan([orders], [first(orders), items])), ['kept orders', 'removed items'])
+  })
+
+  it('loads a table that was changed at the source beside the one that is there, which is filled no more', () => {
+    for (const isSameType of [true, false]) {
+      const findChange = (_: TableMapping, { loadId }: StoredTable) =>
+        loadId === 'before' ? { isSameType } : undefined
+      const present = first(orders, { loadId: 'before' })
+      const planned = plan([orders], [present], { findChange })
+      assert.deepEqual(told(planned), [`new orders_penstock_resync${isSameType ? ' alike' : ''}`])
+      const shadow = planned.filled[0]!.stored
+      assert.deepEqual(told(plan([orders], [present, shadow], { findChange })), ['kept orders_penstock_resync'])
+      // Changed once more, before it has taken the place.
+      assert.deepEqual(told(plan([orders], [present, { ...shadow, loadId: 'before' }], { findChange })), [
+        `new orders_penstock_resync${isSameType ? ' alike' : ''}`,
+        'removed orders_penstock_resync',
+      ])
+    }
   })
 
   it('loads a mapping that was replaced beside the table that is there, which is filled no more', () => {
@@ -59,6 +94,7 @@ describe('the plan of the tables of a pipe', () => {
     const other = { sourceIdOf: () => '16999' }
     const planned = plan([orders], [first(orders)], other)
     assert.deepEqual(told(planned), ['new orders_penstock_resync'])
+    assert.deepEqual(planned.idle, [first(orders, { loadId: planned.idle[0]!.loadId })])
     const shadow = planned.filled[0]!.stored
     assert.equal(shadow.sourceId, '16999')
     assert.deepEqual(told(plan([orders], [first(orders), shadow], other)), ['kept orders_penstock_resync'])
@@ -103,7 +139,7 @@ describe('the plan of the tables of a pipe', () => {
   it('has nothing to load again when only changes are wanted', () => {
     const requested = { reloadRequestedAt: '2026-11-15T10:00:00.000Z', mode: 'cdc_only' as const }
     const { filled, removed } = plan([{ ...orders, excludedColumns: ['note'] }], [first(orders)], requested)
-    assert.deepEqual(told({ filled, removed }), ['kept orders'])
+    assert.deepEqual(told({ filled, removed, idle: [] }), ['kept orders'])
     assert.deepEqual(told(plan([orders], [first(orders)], requested)), ['kept orders'])
     assert.equal(filled[0]?.stored.mappingDigest, mappingDigest({ ...orders, excludedColumns: ['note'] }))
   })

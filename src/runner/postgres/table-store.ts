@@ -1,10 +1,30 @@
 // What the worker of a postgres pipe keeps of its tables: how each is filled and how far its load has come.
+import type { FoundColumn } from '../../sources/postgres/postgres-columns.ts'
 import type { FigureChanges } from '../worker.ts'
 
 export interface TableRange {
   number: number
   /** What the loader needs to read it again; opaque to the store. */
   range: string
+}
+
+/** A column of the source that is replicated. Without `source`, an older version has stored it. */
+export interface StoredColumn {
+  name: string
+  /** Stays the same when the column is renamed. */
+  number: number
+  /** The engine's. */
+  type: string
+  source?: Pick<FoundColumn, 'typeId' | 'modifier' | 'revision' | 'labels'>
+}
+
+/** What else must stay as it is for the copy to match the source. */
+export interface StoredShape {
+  /** As `files` of FoundTable. */
+  files: string
+  lastColumnNumber: number
+  /** Of the copy. */
+  sortingKey: string[]
 }
 
 export interface StoredTable {
@@ -14,6 +34,8 @@ export interface StoredTable {
   sourceTable: string
   /** Of the source, which may give the name to another table; null where it is not known. */
   sourceId: string | null
+  /** Which changes the log of the source has, as of when it was loaded; null where it is not known, or nothing is followed. */
+  coverage: string | null
   /** Of a shadow: the table whose place it takes. */
   replaces: string | null
   /** Says which mapping it was made by; another one needs another load. */
@@ -26,7 +48,9 @@ export interface StoredTable {
   beginLsn: string | null
   phase: 'snapshot' | 'following' | 'swapping'
   /** Of the source, as of the last change of its shape. */
-  columns: { name: string; number: number; type: string }[]
+  columns: StoredColumn[]
+  /** Null where an older version has stored it. */
+  shape: StoredShape | null
   /** Rows with a smaller version were truncated at the source; decimal text. */
   truncatedVersion: string | null
   rowsEstimated: number | null
@@ -45,8 +69,8 @@ export interface TableStore {
   listRivals(table: string): Promise<{ name: string; database: string }[]>
   /** When everything was last asked to be loaded again. */
   findReloadRequest(): Promise<string | null>
-  /** Everything is to be loaded again. */
-  requestReload(): Promise<void>
+  /** Everything is to be loaded again but the tables that are named, which get what comes from now on. */
+  requestReload(kept: string[]): Promise<void>
   /**
    * Adds it or replaces what was kept of it; the ranges stay. So does, with the same `loadId`, what `planLoad` and `finishRange`
    * have counted: whoever changes the shape of a table meanwhile need not know it.

@@ -2,22 +2,21 @@
 // otherwise. What is in the engine already, and is not this load's, is never mixed with it.
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { EngineError } from '../../engine/engine.ts'
+import { type EngineColumn, EngineError } from '../../engine/engine.ts'
 import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
-import type { DescribedSource } from '../../sources/postgres/postgres-describe.ts'
-import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
-import { NotConnected, ProbeFailure } from '../../sources/source.ts'
-import { pause } from '../back-off.ts'
+import type { DescribedSource, DescribedTable } from '../../sources/postgres/postgres-describe.ts'
+import { CannotGoOn } from '../judge.ts'
 import { versionColumn } from './names.ts'
-import { slotName } from './own-slot.ts'
 import type { Replication } from './replication.ts'
-import { asShadow, planTables, type TablePlan } from './table-plan.ts'
+import { findChange } from './table-change.ts'
+import { coverageOf, lossOf } from './table-coverage.ts'
+import { asShadow, isCopy, planTables, type TablePlan } from './table-plan.ts'
 import { openTarget, type Target, type TargetParts } from './target.ts'
 
 const openedAtOnce = 8
-/** Once a minute. */
-const looksBetweenNames = 60
+/** In place of the request that a table was loaded for. */
+const leftOut = 'left out'
 
 /** What is filled now. */
 export interface Targets {
@@ -28,38 +27,82 @@ export interface Targets {
 }
 
 export async function openTargets(replication: Replication, described: DescribedSource): Promise<Targets> {
-  const { tables, source, engine, parts, signal, status } = replication
+  const { tables, source, engine, parts, signal, status, store } = replication
+  // What a log table has, another load would not have.
+  const mayReload = (mapping: TableMapping): boolean => source.settings.replicationMode !== 'cdc' || isCopy(mapping)
+  const { database } = parts.pipe.destination
+  const { allowNullableColumns } = source.settings
+  const targetParts: TargetParts = { engine, database, allowNullableColumns, signal }
   await finishSwaps(replication)
-  await forgetDropped(replication)
+  const there = await forgetDropped(replication)
   const stored = await tables.listTables()
+  const changes = new Set<string>()
   const plan = planTables({
     mappings: source.tableMappings,
     stored,
     mode: source.settings.replicationMode,
     reloadRequestedAt: await tables.findReloadRequest(),
     sourceIdOf: (mapping) => tableOf(described, mapping).found.id,
+    isWithoutKey: (mapping) => tableOf(described, mapping).found.primaryKey.length === 0,
+    coverageOf: (mapping) => coverageOf(tableOf(described, mapping)),
+    lacksChanges: (mapping, table) =>
+      mayReload(mapping) && lossOf(replication, tableOf(described, mapping), table) !== undefined,
+    findChange(mapping, table) {
+      const change = findChange(
+        replication,
+        targetParts,
+        tableOf(described, mapping),
+        table,
+        there.get(table.targetTable),
+      )
+      if (change) changes.add(change.reason)
+      return change
+    },
     newId: randomUUID,
   })
+  for (const reason of changes) parts.log.warn('a table was changed', { pipeId: parts.pipe.id, reason })
+  const lacking = stored.flatMap((table) => {
+    const mapping = source.tableMappings.find(
+      ({ targetTable }) => targetTable === (table.replaces ?? table.targetTable),
+    )
+    const reason = mapping && lossOf(replication, tableOf(described, mapping), table)
+    const isReplaced = plan.removed.includes(table) || plan.idle.includes(table)
+    return reason === undefined || (isReplaced && !mayReload(mapping!))
+      ? []
+      : { reason, isReloaded: mayReload(mapping!) }
+  })
+  const losses = lacking.map(({ reason }) => reason)
+  const lasting = lacking.filter(({ isReloaded }) => !isReloaded)
+  // Before their coverage is stored as it is now.
+  if (lasting.length > 0) await store.keepLosses({ positions: [], losses: lasting.map(({ reason }) => ({ reason })) })
+  for (const reason of losses) parts.log.warn('a table lacks changes', { pipeId: parts.pipe.id, reason })
   if (plan.filled.some(({ stored: { phase } }) => phase === 'snapshot')) status.phase('setup')
-  const { database } = parts.pipe.destination
   for (const { targetTable, replaces } of plan.removed) {
     if (replaces !== null) await engine.drop({ database, table: targetTable }, signal)
     await tables.removeTable(targetTable)
   }
-  const { allowNullableColumns } = source.settings
-  const targetParts: TargetParts = { engine, database, allowNullableColumns, signal }
+  for (const table of plan.idle) {
+    // No request of the pipe: also when its source and mapping are as before again, it lacks what came meanwhile.
+    if (table.reloadRequestedAt !== leftOut) await tables.saveTable({ ...table, reloadRequestedAt: leftOut })
+  }
   const all: Target[] = []
   for (let begin = 0; begin < plan.filled.length; begin += openedAtOnce) {
     const some = plan.filled.slice(begin, begin + openedAtOnce)
     all.push(...(await Promise.all(some.map((one) => openPlanned(replication, targetParts, described, one)))))
   }
+  if (losses.length > 0 && source.settings.replicationMode === 'cdc_only') throw missedChanges(losses)
   return {
     all,
-    of: ({ schema, table }) =>
-      all.filter(({ mapping }) => mapping.sourceSchemaName === schema && mapping.sourceTable === table),
+    // Not by the name, which may have been another one when the change was made.
+    of: ({ id }) => all.filter(({ stored }) => stored.sourceId === String(id)),
     has: (target) => all.includes(target),
     parts: targetParts,
   }
+}
+
+/** They are not loaded. Whoever starts the pipe again has seen that. */
+function missedChanges([loss]: string[]): CannotGoOn {
+  return new CannotGoOn(`${loss}; start the pipe to go on without these changes, or make one that loads its tables`)
 }
 
 /** Before any table is opened: a shadow that has got its new name must not be made once more. */
@@ -79,9 +122,16 @@ async function finishSwaps({ tables, engine, parts, signal }: Replication): Prom
   }
 }
 
-/** A table that is loaded and is not in the engine any more is loaded again. */
-async function forgetDropped({ tables, engine, source, parts, signal }: Replication): Promise<void> {
-  if (source.settings.replicationMode === 'cdc_only') return
+/** A table that is loaded and is not in the engine any more is loaded again. Gives the columns of the others. */
+async function forgetDropped({
+  tables,
+  engine,
+  source,
+  parts,
+  signal,
+}: Replication): Promise<Map<string, EngineColumn[]>> {
+  const present = new Map<string, EngineColumn[]>()
+  if (source.settings.replicationMode === 'cdc_only') return present
   const { database } = parts.pipe.destination
   const loaded = (await tables.listTables()).filter(
     ({ phase, beginLsn, rangeCount }) => phase === 'following' || beginLsn !== null || rangeCount !== null,
@@ -91,12 +141,16 @@ async function forgetDropped({ tables, engine, source, parts, signal }: Replicat
     const columns = await Promise.all(
       some.map(({ targetTable }) => engine.listColumns({ database, table: targetTable }, signal)),
     )
-    const dropped = some.filter((_, index) => columns[index]!.length === 0)
-    for (const { targetTable } of dropped) {
-      parts.log.warn('a table was gone from the engine; it is loaded anew', { pipeId: parts.pipe.id })
+    for (const [index, { targetTable }] of some.entries()) {
+      if (columns[index]!.length > 0) {
+        present.set(targetTable, columns[index]!)
+        continue
+      }
+      parts.log.warn('a table was gone from the engine; it is reloaded', { pipeId: parts.pipe.id })
       await tables.removeTable(targetTable)
     }
   }
+  return present
 }
 
 async function openPlanned(
@@ -145,67 +199,8 @@ async function isOfEarlierLoad({ engine, database, signal }: TargetParts, table:
   )
 }
 
-export function tableOf({ tables }: DescribedSource, mapping: TableMapping): MappedTable {
+export function tableOf({ tables }: DescribedSource, mapping: TableMapping): DescribedTable {
   const table = tables.find((one) => one.mapping === mapping)
   if (!table) throw new Error('a mapped table was not described')
   return table
-}
-
-/** The source says that a table looks otherwise than it did: its columns are added, or it is told what the user must do. */
-export async function reshape(
-  replication: Replication,
-  targets: Targets,
-  relation: Relation,
-  before: Relation | undefined,
-): Promise<void> {
-  const isOther = before !== undefined && !isDeepStrictEqual(typesOf(before), typesOf(relation))
-  const concerned = targets.of(relation).filter((target) => isOther || !isAsKnown(target, relation))
-  // Its changes would go nowhere: the source is asked, and says that the mapped table is not there, or which one it is now.
-  const isRenamed = before !== undefined && targets.of(before).length > 0 && targets.of(relation).length === 0
-  if (concerned.length === 0 && !isRenamed) return
-  const { access, surroundings, tables, gate } = replication
-  const described = await access.describe(surroundings, slotName(replication))
-  // Another table has got the name: it is loaded by whoever opens the targets anew.
-  if (isRenamed) throw new NotConnected()
-  for (const target of concerned) {
-    const found = tableOf(described, target.mapping)
-    await gate.run(async () => {
-      const { sink, table, columns, keyColumns, stored } = await openTarget(targets.parts, found, target.stored)
-      const before = target.sink
-      // A load may have come further meanwhile.
-      Object.assign(target, { sink, table, columns, keyColumns, stored: { ...target.stored, columns: stored.columns } })
-      await tables.saveTable(target.stored)
-      await before.close().catch(() => undefined)
-    })
-  }
-}
-
-/** Of which nobody tells: another table may get the name of one that is followed, whose changes come no more. */
-export async function watchNames(replication: Replication, targets: Targets): Promise<void> {
-  const { access, surroundings, stopping, signal, times } = replication
-  const ended = AbortSignal.any([stopping, signal])
-  for (;;) {
-    await pause(looksBetweenNames * times.lookAgainMs, ended)
-    if (ended.aborted) return
-    const looking = access.describe({ ...surroundings, signal: ended }, slotName(replication))
-    const described = await looking.catch((error: unknown) => {
-      if (error instanceof ProbeFailure && error.code === 'not_found' && !ended.aborted) throw error
-      // What else hinders this look, such as a lack of connections, does not hinder those who follow.
-      return undefined
-    })
-    if (!described) continue
-    const isOther = ({ mapping, stored }: Target): boolean => stored.sourceId !== tableOf(described, mapping).found.id
-    // It is loaded by whoever opens the targets anew.
-    if (targets.all.some(isOther)) throw new NotConnected()
-  }
-}
-
-function typesOf({ columns }: Relation): unknown[] {
-  return columns.map(({ name, typeId, modifier }) => [name, typeId, modifier])
-}
-
-/** Columns that are gone stay in the engine, and are filled with their defaults. */
-function isAsKnown({ columns, mapping }: Target, relation: Relation): boolean {
-  const known = new Set([...columns.map(({ name }) => name), ...mapping.excludedColumns])
-  return relation.columns.every(({ name }) => known.has(name))
 }

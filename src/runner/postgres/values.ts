@@ -112,7 +112,13 @@ function scalarValues(type: PostgresType, abilities: EngineAbilities): ScalarVal
   const name = type.isBuiltIn ? type.name : ''
   if (name === 'bytea') return { ...texts, isRewritten: true, write: writeBytes }
   if (scalarType(type, abilities) === 'String') return texts
-  if (name === 'bool') return { ...numbers, expression: (column) => `${column}::int`, write: writeTruth }
+  if (name === 'bool') {
+    const truths = { ...numbers, expression: (column: string) => `${column}::int`, write: writeTruth }
+    // Not every ClickHouse reads a digit as a Bool in an array.
+    return scalarType(type, abilities) === 'Bool'
+      ? { ...truths, defaultText: 'false', writeElement: writeTruthWord }
+      : truths
+  }
   if (name === 'numeric') {
     return { ...numbers, expression: (column) => `NULLIF(${column}, 'NaN')`, hasNoPlace: isNoNumber }
   }
@@ -122,6 +128,7 @@ function scalarValues(type: PostgresType, abilities: EngineAbilities): ScalarVal
   return moments ? { ...texts, ...moments } : numbers
 }
 
+const writeTruthWord: WriteValue = (bytes, start, _end, out) => out.text(bytes[start] === letterT ? 'true' : 'false')
 const writeTruth: WriteValue = (bytes, start, _end, out) => out.byte(bytes[start] === letterT ? digit1 : digit0)
 
 const [letterN, letterT, digit0, digit1, digit9, minus] = [0x4e, 0x74, 0x30, 0x31, 0x39, 0x2d]

@@ -1,10 +1,9 @@
 // Objects that were claimed before, opened again exactly as they were claimed.
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
-import { type Batch, EndOfInput, finishedPosition, ProbeFailure, type SourceReader } from '../../sources/source.ts'
+import { finishedPosition, ProbeFailure, type SourceReader } from '../../sources/source.ts'
+import { type FoundObject, type RangeObjects, readSelected } from '../rebuild-objects.ts'
 import type { Session } from '../session.ts'
-import { findTrouble } from './object-trouble.ts'
-
-export type FoundObject = NonNullable<Batch['object']>
+import { objectGivenUp } from './given-up.ts'
 
 export interface ClaimedObjects {
   /** By partition. Those that are gone, or are another one by now, are missing. */
@@ -31,18 +30,8 @@ export function makeClaimedObjects({ parts, signal, stopping }: Session): Claime
     const reader = await parts.source.open(positionsAt(begun), { egress: parts.egress, signal }, selection)
     readers.add(reader)
     const found = new Map<string, FoundObject>()
-    // One that is missing is told by a failure, and the next read goes on behind it.
-    for (let failures = 0; failures <= partitions.length; ) {
-      try {
-        const limits = { maxRecords: partitions.length, maxBytes: Number.MAX_SAFE_INTEGER, waitMs: 0 }
-        for (const { partition, object } of await reader.read({ ...limits, signal: stopping })) {
-          if (object) found.set(partition, object)
-        }
-      } catch (error) {
-        if (error instanceof EndOfInput) break
-        if (findTrouble(error) === undefined) throw error
-        failures++
-      }
+    for (const { partition, object } of await readSelected(reader, partitions.length, stopping)) {
+      if (object) found.set(partition, object)
     }
     if (found.size === 0) await close(reader)
     return found
@@ -61,7 +50,26 @@ export function makeClaimedObjects({ parts, signal, stopping }: Session): Claime
   }
 }
 
-export function objectGone(partition: string): ProbeFailure {
+/** Of ranges that are objects of their own. */
+export function claimedRanges(session: Session): RangeObjects {
+  const objects = makeClaimedObjects(session)
+  return {
+    async list(ranges) {
+      const found = await objects.list(ranges.map(({ partition }) => partition))
+      return new Map(
+        ranges.flatMap((range) => {
+          const object = found.get(range.partition)
+          return object ? [[range, object]] : []
+        }),
+      )
+    },
+    gone: ({ partition }) => objectGone(partition),
+    givenUp: ({ partition }, trouble, whatIsThere) => objectGivenUp(partition, trouble, whatIsThere),
+    close: () => objects.close(),
+  }
+}
+
+function objectGone(partition: string): ProbeFailure {
   return new ProbeFailure({
     step: 'read',
     code: 'source_failed',

@@ -1,4 +1,6 @@
 // Reads on from a queue: claims what it tells of, loads what is this worker's, and has the queue forget what is finished.
+
+import { countOf } from '../../lib/count-text.ts'
 import { versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { type Batch, EndOfInput, finishedPosition, type Positions, type SourceReader } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
@@ -9,7 +11,6 @@ import { makeObjectLoader, type ObjectLoader } from '../object-loader.ts'
 import { dispatchObjects } from '../object-worker.ts'
 import type { Left } from '../recover.ts'
 import type { Session } from '../session.ts'
-import { countOf } from '../status.ts'
 import type { Claim } from '../worker.ts'
 import { makeAcknowledgements } from './acknowledgements.ts'
 import type { ClaimedObjects } from './claimed-objects.ts'
@@ -131,13 +132,16 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
     status.doing(['Waiting for messages', ...aside, ...(note === undefined ? [] : [note])].join('; '))
   }
 
-  const rest = async (): Promise<void> => {
+  const rest = async (askedAtMs: number): Promise<void> => {
     hasSeenAll = true
     await loader.flush()
     void acknowledge({})
     const isIdle = dispatch.lanes.busyCount === 0 && hand.asideCount === 0
     // That messages can be received does not say that objects can be loaded.
-    if (isIdle) session.well()
+    if (isIdle) {
+      session.well()
+      if (others.count === 0) status.delivered(askedAtMs)
+    }
     tellWaiting()
   }
 
@@ -149,8 +153,9 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
       await hand.loadDue()
       if (stopping.aborted) break
       await take(others.takeDue())
+      const askedAtMs = Date.now()
       const batches = isEnded ? [] : await readOnce()
-      if (batches.length === 0) await rest()
+      if (batches.length === 0) await rest(askedAtMs)
       if (isEnded && hand.asideCount === 0 && others.count === 0) return 'completed'
       if (isEnded) await pause(Math.max(0, Math.min(hand.dueInMs(), others.dueInMs())), stopping)
       await take(batches)

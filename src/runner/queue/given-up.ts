@@ -2,17 +2,22 @@
 // sends them to the table.
 
 import type { BadRow } from '../../engine/engine.ts'
+import { keyOf } from '../../sources/object-storage/object-shares.ts'
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { finishedPosition } from '../../sources/source.ts'
 import { type DeliveryRange, tokenOf } from '../delivery.ts'
 import { addFigures, noFigures } from '../figures.ts'
+import type { Rows } from '../rows.ts'
 import type { Session } from '../session.ts'
 import type { FigureChanges } from '../worker.ts'
 
 /** In place of what is needed to encode a row again. */
 export const notARow = 'penstock:not-a-row'
 
-export type GivenUp = Pick<BadRow, 'partition' | 'position' | 'raw' | 'reason'>
+export interface GivenUp extends Pick<BadRow, 'partition' | 'position' | 'raw' | 'reason'> {
+  /** Default: all of the partition. */
+  range?: DeliveryRange
+}
 
 /** All of it. */
 function rangeOf(partition: string): DeliveryRange {
@@ -22,6 +27,22 @@ function rangeOf(partition: string): DeliveryRange {
 export function objectGivenUp(partition: string, trouble: string, whatIsThere: string): GivenUp {
   const position = `the object ${versionOf(partition)?.key}`
   return { partition, position, raw: nameOf(partition), reason: `${trouble}; ${whatIsThere}` }
+}
+
+/** An object that cannot be read, as rows: one, which is rejected. */
+export function unreadableRows({ partition, next }: DeliveryRange, reason: string): Rows {
+  const rows: Rows = {
+    shape: { format: 'JSONEachRow', fields: [], columns: [] },
+    count: 1,
+    readBytes: 0,
+    undecodable: [{ index: 0, reason }],
+    isDivisible: false,
+    body: () => [],
+    only: () => rows,
+    without: () => rows,
+    keep: () => ({ partition, position: `the object ${keyOf(next)}`, raw: new Uint8Array(), meta: notARow }),
+  }
+  return rows
 }
 
 /** Which object it is, in place of its bytes. */
@@ -37,8 +58,8 @@ export async function keepGivenUp(
 ): Promise<FigureChanges> {
   const at = new Date().toISOString()
   const rows = givenUp.map((one): BadRow => {
-    const id = `${tokenOf(parts.pipe.id, [rangeOf(one.partition)])}-0`
-    return { ...one, id, meta: notARow, at }
+    const { range = rangeOf(one.partition), ...kept } = one
+    return { ...kept, id: `${tokenOf(parts.pipe.id, [range])}-0`, meta: notARow, at }
   })
   if (rows.length > 0) await sink.keepBadRows(rows, signal)
   return addFigures(noFigures, { rowsRead: rows.length, rowsRefused: rows.length })

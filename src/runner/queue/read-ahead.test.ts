@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NotConnected } from '../../sources/source.ts'
-import type { FoundObject } from './claimed-objects.ts'
+import type { FoundObject } from '../rebuild-objects.ts'
 import { readAhead } from './read-ahead.ts'
 
 interface Opened {

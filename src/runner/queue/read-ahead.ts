@@ -1,6 +1,6 @@
 // Small objects are read while others before them are loaded: to ask a store for one takes longer than to load it.
 import { Readable } from 'node:stream'
-import type { FoundObject } from './claimed-objects.ts'
+import type { FoundObject } from '../rebuild-objects.ts'
 
 /** So many of them, beside the one that is being loaded. */
 const mostAhead = 16

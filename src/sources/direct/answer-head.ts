@@ -35,15 +35,30 @@ function parseHead(text: string): AnswerHead | undefined {
   if (status === undefined || status === '204' || status === '205' || status === '304') return undefined
   const headers: Record<string, string> = Object.create(null)
   for (const line of lines) {
-    // Also of a header that goes on in the next line: that is none of these.
-    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n\0]*?)[ \t]*$/.exec(line) ?? []
-    if (name === undefined || value === undefined) return undefined
-    const known = name.toLowerCase()
-    headers[known] = known in headers ? `${headers[known]}, ${value}` : value
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
+    const value = trimBlanks(line.slice(colon + 1))
+    // A folded header line has no name either.
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\r\n\0]/.test(value)) return undefined
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value
   }
   const length = headers['content-length']
   // Given twice, it has a comma.
   if (length === undefined || !/^\d{1,15}$/.test(length) || 'transfer-encoding' in headers) return undefined
   const isKeptOpen = !/\bclose\b/i.test(headers.connection ?? '')
   return { status: Number(status), headers, sizeBytes: Number(length), isKeptOpen }
+}
+
+/** Each end is looked at once: an expression for blanks, text and blanks tries every way to divide them, in cubic time. */
+function trimBlanks(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+/** Space and tab, the only white space around a value (RFC 9110, 5.5). */
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
 }

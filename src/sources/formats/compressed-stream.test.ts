@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { NotConnected } from '../source.ts'
 import { decompressedStream } from './compressed-stream.ts'
@@ -35,6 +36,13 @@ const stored: { name: string; key: string; bytes: Buffer; expected: Buffer }[] =
   },
 ]
 
+/** With little enough in it for chunks of one byte. */
+async function recompressed(bytes: Buffer, key: string): Promise<Buffer> {
+  const few = (await readAll(inChunks(bytes, bytes.length), key)).subarray(0, 1_000)
+  if (key.endsWith('.br')) return brotliCompressSync(few)
+  return key.endsWith('.gz') ? gzipSync(few) : zstdCompressSync(few)
+}
+
 function inChunks(bytes: Buffer, chunkBytes: number): Readable {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes))
@@ -53,6 +61,48 @@ describe('decompressedStream', () => {
       }
     })
   }
+
+  for (const { name, key, bytes, expected } of stored.filter(({ name }) => name !== 'nothing')) {
+    it(`refuses what follows the data of an object compressed with ${name}, however it comes`, async () => {
+      const small = name.includes('several') ? bytes : await recompressed(bytes, key)
+      const longer = Buffer.concat([small, Buffer.from('\0 other bytes')])
+      for (const chunkBytes of [1, 7, 13, small.length, longer.length]) {
+        if (longer.length / chunkBytes > 10_000) continue
+        await assert.rejects(readAll(inChunks(longer, chunkBytes), key), Undecodable, `in chunks of ${chunkBytes}`)
+      }
+      const late = async function* (): AsyncGenerator<Buffer> {
+        yield small
+        await wait(20)
+        yield Buffer.from('x')
+      }
+      await assert.rejects(readAll(Readable.from(late()), key), Undecodable)
+      if (!name.startsWith('gzip')) return
+      const padded = Buffer.concat([bytes, Buffer.alloc(1_000)])
+      for (const chunkBytes of [100, bytes.length, padded.length]) {
+        assert.ok((await readAll(inChunks(padded, chunkBytes), key)).equals(expected))
+      }
+    })
+  }
+
+  it('refuses methods that it does not know, by the name and by the first bytes', async () => {
+    const unsupported: [name: string, key: string, firstBytes: string][] = [
+      ['bzip2', 'a.csv', '425a6839314159265359'],
+      ['LZ4', 'a.csv', '04224d186040'],
+      ['Snappy', 'a.csv', 'ff060000734e61507059'],
+      ['ZIP', 'a.csv', '504b0304140000'],
+      ['bzip2', 'a.csv.bz2', '612c62'],
+      ['LZ4', 'a.lz4', '612c62'],
+      ['Snappy', 'a.json.snappy', '7b7d'],
+    ]
+    for (const [name, key, firstBytes] of unsupported) {
+      const body = inChunks(Buffer.from(firstBytes, 'hex'), 3)
+      const reason = new RegExp(`${name}; gzip, brotli, xz and zstd are supported`)
+      await assert.rejects(readAll(body, key), reason)
+    }
+    // The compression is inside.
+    assert.equal(String(await readAll(inChunks(Buffer.from('PAR1 and more'), 5), 'a.snappy')), 'PAR1 and more')
+    assert.equal(String(await readAll(inChunks(Buffer.from('BZh9 is text'), 5), 'a.csv')), 'BZh9 is text')
+  })
 
   it('reads xz', async () => {
     assert.equal(String(await readAll(inChunks(xz, 5), 'a.xz')), 'rows of text')

@@ -1,15 +1,23 @@
 // The whole of an object as it is without its compression, piece by piece, so that an object of any size takes little memory.
 // What the store's stream fails with comes through as it is; bytes that are not what they are said to be are Undecodable.
-import { pipeline, Readable } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createZstdDecompress, type ZstdDecompress } from 'node:zlib'
+import { Readable } from 'node:stream'
+import {
+  type BrotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createZstdDecompress,
+  type Gunzip,
+  type ZstdDecompress,
+} from 'node:zlib'
 import xz from 'xz-decompress'
-import { type CompressionMethod, compressionOf, damage } from './compression.ts'
+import { type CompressionMethod, compressionOf, damage, refuseTrailing } from './compression.ts'
 import { type Compression, Undecodable } from './decode.ts'
 
 type Bytes = AsyncIterable<Uint8Array>
+type Decompressor = Gunzip | BrotliDecompress | ZstdDecompress
 
 /** Enough for every mark that tells a method. */
-export const markBytes = 6
+export const markBytes = 10
 
 /**
  * Ends what it reads from, also when it is left early. With `frees`, a chunk is gone when the next is asked for, and nobody else
@@ -68,6 +76,7 @@ async function* decompressed(method: Exclude<CompressionMethod, 'none'>, stored:
   try {
     yield* decompressors[method](marked(stored))
   } catch (error) {
+    if (error instanceof Undecodable) throw error
     throw error instanceof StoreError ? error.cause : new Undecodable(damage(method, error))
   }
 }
@@ -81,25 +90,35 @@ async function* marked(stored: Bytes): AsyncGenerator<Uint8Array> {
 }
 
 const decompressors: Record<Exclude<CompressionMethod, 'none'>, (stored: Bytes) => Bytes> = {
-  gzip: (stored) => through(stored, createGunzip()),
-  brotli: (stored) => through(stored, createBrotliDecompress()),
+  gzip: (stored) => through('gzip', stored, createGunzip()),
+  brotli: (stored) => through('brotli', stored, createBrotliDecompress()),
   zstd: unzstd,
   xz: unxz,
 }
 
-/** Whatever ends it early is told by iterating over it. */
-function through(stored: Bytes, decompressor: NodeJS.ReadWriteStream & Bytes): Bytes {
-  pipeline(Readable.from(stored), decompressor, () => undefined)
-  return decompressor
+/** Node ends where the compressed data ends, and does not report what follows it. */
+async function* through(method: CompressionMethod, stored: Bytes, decompressor: Decompressor): Bytes {
+  const next = nextOf(stored)
+  const fed = feed(decompressor, await next(), next)
+  try {
+    yield* decompressor
+  } finally {
+    decompressor.destroy()
+  }
+  for (let rest = (await fed) ?? (await next()); rest !== undefined; rest = await next()) refuseTrailing(method, rest)
+}
+
+function nextOf(stored: Bytes): () => Promise<Uint8Array | undefined> {
+  const chunks = stored[Symbol.asyncIterator]()
+  return async () => {
+    const { value, done } = await chunks.next()
+    return done ? undefined : value
+  }
 }
 
 /** Node's stream ends where a frame ends in the middle of a chunk: what is left of the chunk begins the next frame. */
 async function* unzstd(stored: Bytes): AsyncGenerator<Uint8Array> {
-  const chunks = stored[Symbol.asyncIterator]()
-  const next = async (): Promise<Uint8Array | undefined> => {
-    const { value, done } = await chunks.next()
-    return done ? undefined : value
-  }
+  const next = nextOf(stored)
   for (let rest = await next(); rest !== undefined; rest ??= await next()) {
     const frame = createZstdDecompress()
     const fed = feed(frame, rest, next)
@@ -114,13 +133,13 @@ async function* unzstd(stored: Bytes): AsyncGenerator<Uint8Array> {
 
 /** Gives what the frame did not take of the last chunk, if anything. */
 async function feed(
-  frame: ZstdDecompress,
-  first: Uint8Array,
+  frame: Decompressor,
+  first: Uint8Array | undefined,
   next: () => Promise<Uint8Array | undefined>,
 ): Promise<Uint8Array | undefined> {
   let fedBytes = 0
   try {
-    for (let chunk: Uint8Array | undefined = first; chunk; chunk = await next()) {
+    for (let chunk = first; chunk; chunk = await next()) {
       fedBytes += chunk.length
       await new Promise<void>((resolve) => frame.write(chunk, () => resolve()))
       const leftBytes = fedBytes - frame.bytesWritten

@@ -33,14 +33,55 @@ const methodsOfEndings: Record<string, CompressionMethod> = {
   zstd: 'zstd',
 }
 
+/** What others compress with, by the ends of names. */
+const unsupportedEndings: Record<string, string> = {
+  bz2: 'bzip2',
+  bz: 'bzip2',
+  lz4: 'LZ4',
+  snappy: 'Snappy',
+  sz: 'Snappy',
+  lzo: 'LZO',
+  lz: 'lzip',
+  z: 'compress',
+  zip: 'ZIP',
+  '7z': '7-Zip',
+  rar: 'RAR',
+  tar: 'tar',
+  tgz: 'tar',
+}
+
+/** The bytes that they begin with. */
+const unsupportedMarks: [name: string, mark: Buffer][] = [
+  ['LZ4', Buffer.from('04224d18', 'hex')],
+  ['LZ4', Buffer.from('02214c18', 'hex')],
+  ['Snappy', Buffer.from('ff060000734e61507059', 'hex')],
+  ['LZO', Buffer.from('894c5a4f000d0a', 'hex')],
+  ['lzip', Buffer.from('LZIP\x01', 'latin1')],
+  ['compress', Buffer.from('1f9d', 'hex')],
+  ['ZIP', Buffer.from('504b0304', 'hex')],
+  ['7-Zip', Buffer.from('377abcaf271c', 'hex')],
+  ['RAR', Buffer.from('526172211a07', 'hex')],
+  // One digit stands between its two parts.
+  ...Array.from('123456789', (level): [string, Buffer] => [
+    'bzip2',
+    Buffer.concat([Buffer.from(`BZh${level}`), Buffer.from('314159265359', 'hex')]),
+  ]),
+]
+
+/** Formats that have their own compression inside, by what they begin with. */
+const containers = [Buffer.from('PAR1'), Buffer.from('Obj\x01', 'latin1')]
+
+const supported = 'gzip, brotli, xz and zstd are supported'
+
 /**
- * How the object is compressed, by its first bytes (six are enough), by the end of its name and by what the user says of it.
- * Throws Undecodable when they contradict one another.
+ * How the object is compressed, by its first bytes (`markBytes` are enough), by the end of its name and by what the user says of it.
+ * Throws Undecodable when they contradict one another, or for a method that is not supported.
  */
 export function compressionOf(key: string, firstBytes: Uint8Array, compression: Compression): CompressionMethod {
+  if (firstBytes.length === 0) return 'none'
   const { method: said, saying } = claimOf(key, compression)
   const seen = methodOfBytes(firstBytes)
-  if (firstBytes.length === 0) return 'none'
+  if (seen === undefined) refuseUnsupported(key, firstBytes, compression)
   if (said === undefined) return seen ?? 'none'
   // Brotli has no mark of its own: whatever has no other mark may be it.
   if (said === seen || (seen === undefined && (said === 'none' || said === 'brotli'))) return said
@@ -49,9 +90,22 @@ export function compressionOf(key: string, firstBytes: Uint8Array, compression: 
   throw new Undecodable(`${saying}, but the object ${found}`)
 }
 
+function refuseUnsupported(key: string, firstBytes: Uint8Array, compression: Compression): void {
+  const startsWith = (mark: Buffer): boolean => mark.equals(firstBytes.subarray(0, mark.length))
+  const [seen] = unsupportedMarks.find(([, mark]) => startsWith(mark)) ?? []
+  if (seen !== undefined) throw new Undecodable(`it is compressed with ${seen}; ${supported}`)
+  const ending = endingOf(key)
+  if (compression !== 'auto' || !Object.hasOwn(unsupportedEndings, ending) || containers.some(startsWith)) return
+  throw new Undecodable(`its name ends in .${ending}, which means ${unsupportedEndings[ending]}; ${supported}`)
+}
+
+function endingOf(key: string): string {
+  return /\.([a-z0-9]+)$/i.exec(key)?.[1]?.toLowerCase() ?? ''
+}
+
 function claimOf(key: string, compression: Compression): { method: CompressionMethod | undefined; saying: string } {
   if (compression !== 'auto') return { method: methods[compression], saying: `compression is ${compression}` }
-  const ending = /\.([a-z]+)$/i.exec(key)?.[1]?.toLowerCase() ?? ''
+  const ending = endingOf(key)
   const method = Object.hasOwn(methodsOfEndings, ending) ? methodsOfEndings[ending] : undefined
   return { method, saying: `the name of the object ends in .${ending}, which means ${method}` }
 }
@@ -101,6 +155,12 @@ export async function decompress(
     throw new Undecodable(damage(method, error))
   }
   return { bytes: Buffer.concat(pieces, Math.min(sizeBytes, maxBytes)), isComplete: sizeBytes <= maxBytes }
+}
+
+/** Some writers fill a gzip file up with zeros. Anything else behind compressed data is not the writer's. */
+export function refuseTrailing(method: CompressionMethod, trailing: Uint8Array): void {
+  const isPadding = method === 'gzip' && trailing.every((byte) => byte === 0)
+  if (!isPadding && trailing.length > 0) throw new Undecodable(`other bytes follow the ${method} data of the object`)
 }
 
 /** What is wrong with compressed bytes that a decompressor does not take, as the middle of a sentence. */

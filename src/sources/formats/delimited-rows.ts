@@ -6,7 +6,7 @@ import { type Decoded, excerptOf, type ObjectDecoding, type ObjectStart, Undecod
 import { inferFieldsOfText } from './infer-fields.ts'
 
 /** More than any table has: then the delimiter is not what it is said to be. */
-const maxColumns = 10_000
+export const maxColumns = 10_000
 
 /** Null stands for the value NULL. */
 type Cells = (string | null)[]
@@ -22,7 +22,7 @@ export function decodeDelimited(
   { format, delimiter, maxRows }: Pick<ObjectDecoding, 'format' | 'delimiter' | 'maxRows'>,
 ): Decoded {
   const text = Buffer.from(bytes).toString('latin1')
-  if (/^(?:\xff\xfe|\xfe\xff)/.test(text)) throw new Undecodable('the object is UTF-16 text, and must be UTF-8')
+  refuseUtf16(bytes)
   const readCell = format.startsWith('CSV') ? csvCellReader(delimiter ?? ',') : readTabSeparatedCell
   const hasNames = format.endsWith('WithNames')
   const lines = readLines(text, { readCell, isWhole, maxLines: hasNames ? maxRows + 1 : maxRows })
@@ -34,6 +34,12 @@ export function decodeDelimited(
   const names = hasNames ? namesIn(first) : first.cells.map((_, index) => `c${index + 1}`)
   const rows = lines.slice(hasNames ? 1 : 0).map((line) => rowOf(names, line, first))
   return { rows, fields: rows.length === 0 ? names.map(untypedField) : inferFieldsOfText(rows) }
+}
+
+/** Throws Undecodable. */
+export function refuseUtf16([first, second]: Uint8Array): void {
+  const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+  if (hasMark) throw new Undecodable('the object is UTF-16 text, and must be UTF-8')
 }
 
 const untypedField = (name: string): SourceField => ({ name, type: 'String', isOptional: false })

@@ -14,7 +14,10 @@ const wrapped = ({ value }: Row): unknown => value
 
 const plainValues: Record<string, (message: Row) => unknown> = {
   Timestamp: (message) => momentText(nanosOf(message), 9, false),
-  Duration: (message) => `${decimalText(nanosOf(message), 9).replace(/\.?0+$/, '')}s`,
+  Duration: (message) =>
+    `${decimalText(nanosOf(message), 9)
+      .replace(/0{1,9}$/, '')
+      .replace(/\.$/, '')}s`,
   FieldMask: ({ paths }) => (Array.isArray(paths) ? paths.join(',') : null),
   Struct: ({ fields }) => fields,
   ListValue: ({ values }) => values,

@@ -21,8 +21,9 @@ export interface RegistryFailures {
   passwordInTheClear(): ProbeFailure
 }
 
-export function registryFailures(hostAndPort: string, hasCredentials: boolean): RegistryFailures {
-  const place = `the schema registry at ${hostAndPort}`
+/** `url`: without credentials and parameters. */
+export function registryFailures(url: string, hasCredentials: boolean): RegistryFailures {
+  const place = `the schema registry at ${url}`
   const notARegistry = (): ProbeFailure =>
     failure('protocol_mismatch', `${place} does not answer as a schema registry does`, 'check the url and its path')
   return {
@@ -40,7 +41,7 @@ export function registryFailures(hostAndPort: string, hasCredentials: boolean): 
       }
       if (status === 429) return failure('source_failed', `${place} has too many requests`, 'try again later')
       if (status >= 500) {
-        return failure('source_failed', `${place} answers with the error ${status}`, 'look at the log of the registry')
+        return failure('source_failed', `${place} answers with status ${status}`, 'look at the log of the registry')
       }
       if (status >= 300 && status < 400) {
         const remedy = 'use the url that it redirects to'

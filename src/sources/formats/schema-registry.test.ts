@@ -176,7 +176,7 @@ describe('failures of a schema registry', () => {
     const { url } = server
     assert.equal(
       await fails(asking({ url, credentials: wrong }), 'credentials_refused', 'credentials', { secrets }),
-      `the schema registry at 127.0.0.1:${server.port} does not accept the user name and password`,
+      `the schema registry at http://127.0.0.1:${server.port} does not accept the user name and password`,
     )
     assert.match(await fails(asking({ url }), 'credentials_refused', 'credentials'), /asks for a user name/)
   })
@@ -250,7 +250,7 @@ describe('failures of a schema registry', () => {
     await told('protocol_mismatch', 200, JSON.stringify({ schema: 'x'.repeat(1024 * 1024) }))
     await told('source_failed', 429, '')
     const reason = await told('source_failed', 500, 'stack trace of registry-password')
-    assert.match(reason, /the error 500/)
+    assert.match(reason, /with status 500/)
     const before = server.requests.length
     await told('protocol_mismatch', 302, '', { location: `${url}/subjects` })
     assert.equal(server.requests.length, before + 1, 'a redirect is not followed')

@@ -1,9 +1,11 @@
 // Schemas by their id, from a registry that speaks as Confluent's does. Every failure is told as one of the step `decode`: that
 // is where a probe asks for schemas. Only `egress.request` is used, which follows no redirect.
+
 import { X509Certificate } from 'node:crypto'
 import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
+import { withoutTrailingSlashes } from '../../lib/url-path.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
@@ -59,7 +61,8 @@ interface Ask {
 function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }: RegistrySurroundings): Ask {
   const { credentials, caCertificate } = address
   const place = placeOf(address.url)
-  const failures = registryFailures(`${hostInUrl(place.host)}:${place.port}`, credentials !== undefined)
+  const shownUrl = `${place.protocol}://${hostInUrl(place.host)}:${place.port}${place.path}`
+  const failures = registryFailures(shownUrl, credentials !== undefined)
   if (caCertificate !== undefined && !isCertificate(caCertificate)) throw failures.unreadableAuthority()
   if (place.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
   const tls = caCertificate === undefined ? trustWith(context.caCertificates) : { ca: caCertificate }
@@ -104,7 +107,7 @@ function placeOf(url: string): { protocol: 'http' | 'https'; host: string; port:
     protocol: isHttps ? 'https' : 'http',
     host: hostOfUrl(hostname),
     port: Number(port) || (isHttps ? 443 : 80),
-    path: pathname.replace(/\/+$/, ''),
+    path: withoutTrailingSlashes(pathname),
   }
 }
 

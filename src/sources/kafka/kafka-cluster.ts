@@ -1,6 +1,13 @@
 // The brokers of a source as one: the first that answers, those that it names, the partitions of the topics and who leads them.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findCoordinatorV1, findCoordinatorV4, metadataV4, metadataV8, metadataV12 } from '@platformatic/kafka'
+import {
+  findCoordinatorV1,
+  findCoordinatorV4,
+  metadataV4,
+  metadataV8,
+  metadataV10,
+  metadataV12,
+} from '@platformatic/kafka'
 import { hostOfUrl } from '../../lib/host.ts'
 import { ProbeFailure, type ProbeStep } from '../source.ts'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
@@ -10,6 +17,8 @@ import { makeTurnstile } from './kafka-pace.ts'
 export interface TopicPartition {
   topic: string
   partition: number
+  /** A topic that is deleted and created again has another one. Undefined where the brokers have none. */
+  topicId: string | undefined
   /** Undefined while the partition has none. */
   leader: BrokerPlace | undefined
 }
@@ -23,7 +32,7 @@ export interface KafkaCluster {
   connectionTo(place: BrokerPlace, purpose?: 'group'): Promise<BrokerConnection>
 }
 
-const metadataApis = [metadataV12.api, metadataV8.api, metadataV4.api] as const
+const metadataApis = [metadataV12.api, metadataV10.api, metadataV8.api, metadataV4.api] as const
 const coordinatorApis = [findCoordinatorV4.api, findCoordinatorV1.api] as const
 
 /** Together for all brokers that are tried, as far as that leaves each a chance. */
@@ -149,6 +158,8 @@ function placeOf(broker: string): BrokerPlace {
 /** A topic or a leader that is new is not known to every broker at once. */
 const maxAttempts = 3
 const attemptPauseMs = 150
+/** A broker of Kafka 2.8 or later says so of topics in a cluster that is configured for an earlier version. */
+const noTopicId = '00000000-0000-0000-0000-000000000000'
 
 async function loadPartitions(
   access: KafkaAccess,
@@ -171,12 +182,14 @@ async function loadPartitions(
       await sleep(attemptPauseMs, undefined, { signal: access.signal }).catch(() => undefined)
       continue
     }
-    return topics.flatMap(({ errorCode, partitions }, index) => {
+    return topics.flatMap((found, index) => {
+      const { errorCode, partitions } = found
       const topic = names[index]!
       if (errorCode !== 0) throw topicFailure(errorCode, topic, 'describe')
+      const topicId = 'topicId' in found && found.topicId !== noTopicId ? found.topicId : undefined
       return partitions
         .toSorted((a, b) => a.partitionIndex - b.partitionIndex)
-        .map(({ partitionIndex, leaderId }) => ({ topic, partition: partitionIndex, leader: places.get(leaderId) }))
+        .map(({ partitionIndex: partition, leaderId }) => ({ topic, partition, topicId, leader: places.get(leaderId) }))
     })
   }
 }

@@ -37,7 +37,7 @@ describe('the Kafka source and too much', () => {
   it('does not read an answer with more aborted transactions than its records could end', async () => {
     const aborted = Buffer.concat([unsigned(200_002), Buffer.alloc(200_001 * 17)])
     const alter: Alter = ({ apiKey, answer }) =>
-      apiKey === apiKeys.fetch ? fetchAnswer(answer, topic, [0], 0, aborted) : answer
+      apiKey === apiKeys.fetch ? fetchAnswer(answer, [0], 0, aborted) : answer
     await throughProxy(alter, async (address) => {
       const source = sourceOf(server, topic, { config: { brokers: address }, context: plaintextContext })
       await probeFails(source, { step: 'read', code: 'source_failed' }, { secrets: [] })

@@ -211,40 +211,6 @@ export function unreadableFailure(topic: string, partition: number, offset: bigi
   })
 }
 
-/** A position that the partition does not have any more, or not yet. */
-export function lostRecords(
-  { topic, partition }: { topic: string; partition: number },
-  position: bigint,
-  start: bigint,
-  end: bigint,
-): ProbeFailure {
-  const where = `partition ${partition} of the topic "${topic}"`
-  const isGone = position < start
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_found',
-    reason: isGone
-      ? `${where} was read up to offset ${position}, and now begins at offset ${start}: what is between was deleted unread`
-      : `${where} was read up to offset ${position}, and now ends at offset ${end}: it was created anew or has lost records`,
-    remedy: isGone
-      ? 'let the topic keep its records for longer, and create the pipe anew to go on without the lost ones'
-      : 'create the pipe anew to read the topic as it is now',
-    field: 'topics',
-  })
-}
-
-/** By its name in positions. */
-export function lostPartition(name: string): ProbeFailure {
-  const slash = name.lastIndexOf('/')
-  return new ProbeFailure({
-    step: 'describe',
-    code: 'not_found',
-    reason: `the topic "${name.slice(0, slash)}" has no partition ${name.slice(slash + 1)} any more, of which records were read and are not delivered yet`,
-    remedy: 'create the pipe anew to read the topic as it is now',
-    field: 'topics',
-  })
-}
-
 export function noLeader(topic: string, partition: number): ProbeFailure {
   return new ProbeFailure({
     step: 'describe',

@@ -6,6 +6,7 @@ import {
   fetchV10,
   fetchV11,
   fetchV12,
+  fetchV13,
   listOffsetsV2,
   listOffsetsV5,
   type Reader,
@@ -18,6 +19,8 @@ export interface WantedPartition {
   topic: string
   partition: number
   offset: bigint
+  /** Undefined: the partition is asked for by the name of its topic, whichever topic has that name now. */
+  topicId?: string | undefined
 }
 
 export interface FetchedPartition extends StoredBatches {
@@ -39,11 +42,14 @@ const readCommitted = 1
 const anyEpoch = -1
 const answerTimeoutMs = 10_000
 
-const fetches = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4].map(({ api, createRequest }) => ({
+const fetchesByName = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4].map(({ api, createRequest }) => ({
   key: api.key,
   version: api.version,
   createRequest,
 }))
+/** From this version on topics are asked for by their ids, and only so. */
+const firstById = 13
+const fetches = [{ key: fetchV13.api.key, version: firstById, createRequest: fetchV13.createRequest }, ...fetchesByName]
 
 /** The answer has at least one batch, however large, of the first partition that has any. */
 export async function fetchRecords(
@@ -51,7 +57,9 @@ export async function fetchRecords(
   wanted: WantedPartition[],
   { waitMs, maxBytes, maxPartitionBytes }: FetchLimits,
 ): Promise<FetchedPartition[]> {
-  const { key, version, createRequest } = broker.choose(fetches)
+  const hasIds = wanted.every(({ topicId }) => topicId !== undefined)
+  const { key, version, createRequest } = broker.choose(hasIds ? fetches : fetchesByName)
+  const isById = version >= firstById
   const topics = byTopic(wanted, ({ partition, offset }) => ({
     partition,
     currentLeaderEpoch: anyEpoch,
@@ -59,7 +67,11 @@ export async function fetchRecords(
     lastFetchedEpoch: anyEpoch,
     partitionMaxBytes: maxPartitionBytes,
   }))
-  const requested = topics.map(({ topic, partitions }) => ({ topicId: topic, partitions }))
+  const ids = new Map(wanted.map(({ topic, topicId = '' }) => [topic, topicId]))
+  const names = new Map([...ids].map(([topic, topicId]) => [topicId, topic]))
+  const requested = topics.map(({ topic, partitions }) => ({ topicId: isById ? ids.get(topic)! : topic, partitions }))
+  const readTopic = (reader: Reader): string =>
+    isById ? (names.get(reader.readUUID()) ?? '') : reader.readString(version >= 12)
   const isFlexible = version >= 12
   return broker.call(
     (connection) =>
@@ -68,7 +80,7 @@ export async function fetchRecords(
           key,
           version,
           () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requested, [], ''),
-          (_id, _key, _version, reader) => readAnswer(reader, version, wanted.length),
+          (_id, _key, _version, reader) => readAnswer(reader, version, wanted.length, readTopic),
           isFlexible,
           isFlexible,
           (error, answer) => (answer ? resolve(answer) : reject(error)),
@@ -82,7 +94,12 @@ export async function fetchRecords(
 const mostAborted = 200_000
 
 /** Throws for an answer that has more in it than was asked for. */
-function readAnswer(reader: Reader, version: number, mostPartitions: number): FetchedPartition[] {
+function readAnswer(
+  reader: Reader,
+  version: number,
+  mostPartitions: number,
+  readTopic: (reader: Reader) => string,
+): FetchedPartition[] {
   let partitionCount = 0
   let abortedCount = 0
   const countAborted = (): void => {
@@ -96,7 +113,7 @@ function readAnswer(reader: Reader, version: number, mostPartitions: number): Fe
   if (version >= 7) reader.readInt32()
   const topics = reader.readArray(
     (inTopic) => {
-      const topic = inTopic.readString(isFlexible)
+      const topic = readTopic(inTopic)
       return inTopic.readArray(
         (inPartition) => {
           if (++partitionCount > mostPartitions) throw new Error('too many partitions')

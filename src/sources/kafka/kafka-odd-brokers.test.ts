@@ -1,23 +1,27 @@
 // Brokers that are old, that move, that break off or talk nonsense.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
+import { loopbackEgress, positionsAfter, probe, probeFails, readAll } from '../../../test/sources/conformance.ts'
 import { fetchAnswer } from '../../../test/sources/kafka-answers.ts'
 import { startKafkaBroker } from '../../../test/sources/kafka-broker/broker.ts'
 import { type Alter, startKafkaProxy, throughKafkaProxy, withOlderVersions } from '../../../test/sources/kafka-proxy.ts'
+import { recreateTopic } from '../../../test/sources/kafka-recreation.ts'
 import type { KafkaServer } from '../../../test/sources/kafka-server.ts'
 import {
+  idsOf,
   jsonRecords,
   numbers,
   plaintextContext,
   readIds,
+  shortPosition,
   sorted,
   sourceOf,
   topicWith,
   withReader,
 } from '../../../test/sources/kafka-world.ts'
 import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import { type FailureCode, NotConnected, type ProbeStep, type ReadableSource } from '../source.ts'
+import { type Batch, type FailureCode, NotConnected, type ProbeStep, type ReadableSource } from '../source.ts'
+import { positionOf } from './kafka-position.ts'
 
 const apiKeys = {
   fetch: 1,
@@ -77,6 +81,61 @@ describe('the Kafka source and odd brokers', () => {
     })
   }
 
+  it('reads a topic that was created again from its beginning, where brokers have no topic ids, if it is shorter', async () => {
+    const alter: Alter = ({ apiKey, answer }) =>
+      apiKey === apiKeys.apiVersions ? withOlderVersions(answer, generations['Kafka 2.4']!) : answer
+    await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
+      const name = await topicWith(server, jsonRecords(10))
+      const source = sourceOf(server, name, { config: { brokers: address }, context: plaintextContext })
+      await withReader(source, {}, async (reader) => {
+        assert.equal((await readIds(reader, 10)).length, 10)
+        await recreateTopic(server, name, 1)
+        await server.produce(name, jsonRecords(5, 1, 100))
+        const signal = AbortSignal.timeout(10_000)
+        const batches: Batch[] = []
+        while (idsOf(batches).length < 5) {
+          batches.push(...(await reader.read({ maxRecords: 100, maxBytes: 100_000, waitMs: 100, signal })))
+        }
+        assert.deepEqual(idsOf(batches), numbers(100, 105))
+        assert.match(batches[0]?.lost?.reason ?? '', /it was created again, or the brokers have lost records/)
+        assert.deepEqual(
+          batches.map(({ from, next }) => [from, next]),
+          [
+            ['10', '0 after 1'],
+            ['0 after 1', '5 after 1'],
+          ],
+        )
+      })
+    })
+  })
+
+  it('waits for a broker that still knows only the topic that was deleted', async () => {
+    const name = await topicWith(server, jsonRecords(10))
+    const { batches: first } = await readAll(sourceOf(server, name), {})
+    await recreateTopic(server, name, 1)
+    await server.produce(name, jsonRecords(5, 1, 100))
+    const { batches } = await readAll(sourceOf(server, name), positionsAfter(first))
+    const positions = positionsAfter(batches)
+    const former = positionOf(first[0]?.next ?? '').topicId ?? ''
+    const current = positionOf(positions[`${name}/0`] ?? '').topicId ?? ''
+    let outdatedCount = 0
+    const alter: Alter = ({ apiKey, answer }) => {
+      const at = answer.indexOf(Buffer.from(current.replaceAll('-', ''), 'hex'))
+      if (apiKey !== apiKeys.metadata || at < 0 || outdatedCount === 3) return answer
+      outdatedCount++
+      Buffer.from(former.replaceAll('-', ''), 'hex').copy(answer, at)
+      return answer
+    }
+    await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
+      const source = sourceOf(server, name, { config: { brokers: address }, context: plaintextContext })
+      await withReader(source, positions, async (reader) => {
+        await server.produce(name, jsonRecords(3, 1, 105))
+        assert.deepEqual(await readIds(reader, 3), [105, 106, 107])
+        assert.equal(outdatedCount, 3)
+      })
+    })
+  })
+
   it('sends nothing to a broker without TLS, and no credentials to what is no Kafka', async () => {
     const asked: number[] = []
     const alter: Alter = ({ apiKey }) => {
@@ -101,7 +160,7 @@ describe('the Kafka source and odd brokers', () => {
     const alter: Alter = ({ apiKey, count, answer }) => {
       if (apiKey !== apiKeys.fetch || count > 1) return answer
       movedCount++
-      return fetchAnswer(answer, topic, [0, 1], 6)
+      return fetchAnswer(answer, [0, 1], 6)
     }
     await throughProxy(alter, (source) =>
       withReader(source, {}, async (reader) => {
@@ -132,7 +191,7 @@ describe('the Kafka source and odd brokers', () => {
         // As long as a partition has no leader, the brokers are asked anew.
         while (starts.length < 2 && !signal.aborted) {
           const read = await reader.read({ maxRecords: 10, maxBytes: 1_000, waitMs: 100, signal })
-          starts.push(...read.map(({ partition, from, next }) => `${partition} ${from} ${next}`))
+          starts.push(...read.map(({ partition, from, next }) => [partition, from, next].map(shortPosition).join(' ')))
         }
         assert.deepEqual(starts, [`${topic}/0 10 of 2 10 of 2`, `${topic}/1 10 of 2 10 of 2`])
       })

@@ -29,7 +29,7 @@ interface Asked {
 describe('where the partitions of a Kafka source begin', () => {
   it('does not pass over a record that comes while the brokers are asked', async () => {
     const leader = { host: 'broker.example', port: 9092, isAdvertised: true }
-    const partitions = [{ topic: 'topic', partition: 0, leader }]
+    const partitions = [{ topic: 'topic', partition: 0, topicId: undefined, leader }]
     const offset = { strategy: 'from_timestamp', timestamp: '2026-01-31T12:00' } as const
     assert.deepEqual(await loadStarts(clusterOf(), partitions, offset), new Map([['topic/0', 5n]]))
   })

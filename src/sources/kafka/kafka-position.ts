@@ -1,19 +1,32 @@
-// A position as text: the offset of the next record and, of a source that is read from a moment on, how many partitions the
-// topic had when it was first read. Those have numbers below that and begin at the moment; what was added later begins at its
-// beginning, whichever reader finds it and whenever.
+// A position as text, such as `100 of 3 in 0f4c… after 1`: the offset of the next record, and which log the offset belongs to. The
+// same offset of a topic that was deleted and created again is another record, and must never look like the same position.
 
 export interface KafkaPosition {
   offset: bigint
-  /** Undefined where it makes no difference. */
-  firstCount: number | undefined
+  /**
+   * Of a source that is read from a timestamp on: how many partitions the topic had when it was first read. Those have numbers below
+   * that and begin at the timestamp; partitions that were added later begin at their beginning. Undefined where it makes no difference.
+   */
+  firstCount?: number | undefined
+  /** Undefined where the brokers have no topic ids, and in positions of earlier versions of Penstock. */
+  topicId?: string | undefined
+  /** The id of the topic that this one took the place of, or how often reading has gone back within the topic. */
+  after?: string | undefined
 }
 
 export function positionOf(text: string): KafkaPosition {
-  const [, offset, count] = /^(\d+)(?: of (\d+))?$/.exec(text) ?? []
+  const [, offset, count, topicId, after] =
+    /^(\d+)(?: of (\d+))?(?: in ([\w-]+))?(?: after ([\w-]+))?$/.exec(text) ?? []
   if (offset === undefined) throw new Error('not a position of Kafka')
-  return { offset: BigInt(offset), firstCount: count === undefined ? undefined : Number(count) }
+  return { offset: BigInt(offset), firstCount: count === undefined ? undefined : Number(count), topicId, after }
 }
 
-export function positionText(offset: bigint, firstCount: number | undefined): string {
-  return firstCount === undefined ? String(offset) : `${offset} of ${firstCount}`
+export function positionText({ offset, firstCount, topicId, after }: KafkaPosition): string {
+  const parts = [
+    String(offset),
+    firstCount === undefined ? '' : ` of ${firstCount}`,
+    topicId === undefined ? '' : ` in ${topicId}`,
+    after === undefined ? '' : ` after ${after}`,
+  ]
+  return parts.join('')
 }

@@ -61,7 +61,7 @@ describe('a range of a Kafka source', () => {
   })
 
   it('is not passed over because a broker gives nothing of it, for however long', async () => {
-    const alter: Alter = ({ apiKey, answer }) => (apiKey === fetchKey ? fetchAnswer(answer, topic, [0], 0) : answer)
+    const alter: Alter = ({ apiKey, answer }) => (apiKey === fetchKey ? fetchAnswer(answer, [0], 0) : answer)
     await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
       const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
       const config = configOf(server, topic, { config: { brokers: address } })
@@ -77,7 +77,7 @@ describe('a range of a Kafka source', () => {
 
   it('is given whole by a broker that gives nothing at first', async () => {
     const { batches, ended } = await readRange(({ apiKey, count, answer }) =>
-      apiKey === fetchKey && count < 10 ? fetchAnswer(answer, topic, [0], 0) : answer,
+      apiKey === fetchKey && count < 10 ? fetchAnswer(answer, [0], 0) : answer,
     )
     assert.deepEqual([idsOf(batches), ended], [[2, 3, 4, 5], true])
   })

@@ -14,16 +14,10 @@ import { type Assignment, isFinished, lagOf, type ReadPartition, updatePartition
 import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
 import { makeCommit } from './kafka-commit.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import {
-  type BrokerPlace,
-  kafkaErrors,
-  lostRecords,
-  passingErrors,
-  readerError,
-  topicFailure,
-} from './kafka-failure.ts'
-import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
-import { byLeader, loadOffsets, partitionName } from './kafka-offsets.ts'
+import { type BrokerPlace, kafkaErrors, passingErrors, readerError, topicFailure } from './kafka-failure.ts'
+import { type FetchedPartition, fetchRecords } from './kafka-fetch.ts'
+import { confirmLog } from './kafka-offset-reset.ts'
+import { byLeader, partitionName } from './kafka-offsets.ts'
 import { keepFetched, takeBatches } from './kafka-take.ts'
 
 /** New partitions are noticed after this time at the latest. */
@@ -78,7 +72,7 @@ function makeReader(
   const fetching = new Map<string, Promise<void>>()
   const commit = config.consumerGroup === undefined ? undefined : makeCommit(cluster, config.consumerGroup, signal)
   let failure: { error: unknown } | undefined
-  const isLeaderless = (): boolean => [...partitions.values()].some(({ leader }) => !leader)
+  const isLeaderless = (): boolean => [...partitions.values()].some(({ leader, isMissing }) => !leader && !isMissing)
   let isStale = isLeaderless()
   let refreshedAtMs = performance.now()
   /** In the order in which they have their turn. */
@@ -96,9 +90,9 @@ function makeReader(
     turns = [...new Set([...turns, ...partitions.values()])]
   }
 
-  const judge = async (partition: ReadPartition, { errorCode }: FetchedPartition): Promise<void> => {
+  const judge = (partition: ReadPartition, { errorCode }: FetchedPartition): void => {
     if (errorCode === kafkaErrors.offsetOutOfRange) {
-      if (partition.isBegun) await checkRange(cluster, partition)
+      if (partition.isBegun) partition.mustCheckRange = true
       else partition.position = undefined
     } else if (!passingErrors.includes(errorCode)) {
       throw topicFailure(errorCode, partition.topic, 'read')
@@ -110,7 +104,10 @@ function makeReader(
 
   const fetchFrom = async (leader: BrokerPlace, led: ReadPartition[], maxBytes: number): Promise<void> => {
     const wanted = new Map(
-      led.map(({ name, topic, partition, position }) => [name, { topic, partition, offset: position! }]),
+      led.map(({ name, topic, partition, topicId, position }) => [
+        name,
+        { topic, partition, topicId, offset: position! },
+      ]),
     )
     const broker = await cluster.connectionTo(leader)
     const waitMs = isBounded ? Math.max(longestFetchMs, Math.min(waitedMs, longestRepeatFetchMs)) : longestFetchMs
@@ -124,14 +121,17 @@ function makeReader(
       const name = partitionName(fetched)
       const partition = partitions.get(name)
       // Meanwhile another leader may have been asked.
-      if (!partition || partition.position !== wanted.get(name)?.offset || partition.upcoming) continue
+      if (!partition || partition.position !== wanted.get(name)?.offset || partition.upcoming || partition.reset)
+        continue
       if (fetched.errorCode !== 0) {
-        await judge(partition, fetched)
+        judge(partition, fetched)
         continue
       }
+      confirmLog(partition)
       partition.end = fetched.end
       keepFetched(partition, fetched)
-      await judgeSilence(cluster, partition, silentMs)
+      judgeSilence(partition, silentMs)
+      isStale ||= partition.mustCheckRange
     }
   }
 
@@ -143,7 +143,7 @@ function makeReader(
     for (const { leader, partitions: led } of leaders) {
       const key = `${leader.host} ${leader.port}`
       if (fetching.has(key) || led.some(({ upcoming }) => upcoming)) continue
-      const placed = led.filter(({ position }) => position !== undefined)
+      const placed = led.filter(({ position, reset }) => position !== undefined && !reset)
       if (placed.length === 0) continue
       const work = fetchFrom(leader, placed, maxBytes)
         .catch((error: unknown) => {
@@ -207,25 +207,12 @@ function makeReader(
  * A range can hold nothing any more when its topic is compacted. Only a batch from behind it says so: silence, however long, is
  * also that of a leader that is slow, and what it did not give must not be passed over.
  */
-async function judgeSilence(cluster: KafkaCluster, partition: ReadPartition, silentMs: number): Promise<void> {
+function judgeSilence(partition: ReadPartition, silentMs: number): void {
   if (partition.until === undefined) return
   partition.silentMs = silentMs === 0 ? 0 : partition.silentMs + silentMs
   if (partition.silentMs < longestSilenceMs) return
   partition.silentMs = 0
-  await checkRange(cluster, partition)
-}
-
-/** Records that are gone before they were read, or a topic that was made anew, are for the user to know of. */
-async function checkRange(cluster: KafkaCluster, partition: ReadPartition): Promise<void> {
-  const { name, position, until = position } = partition
-  const [starts, ends] = await Promise.all([
-    loadOffsets(cluster, [partition], earliest),
-    loadOffsets(cluster, [partition], latest),
-  ])
-  const start = starts.get(name)!
-  const end = ends.get(name)!
-  if (position! < start) throw lostRecords(partition, position!, start, end)
-  if (until! > end) throw lostRecords(partition, until!, start, end)
+  partition.mustCheckRange = true
 }
 
 /** Until the first work is done, the time is over, or the signal is aborted. */

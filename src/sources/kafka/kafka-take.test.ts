@@ -20,12 +20,19 @@ function partitionWith(bytes: Buffer, partition = 0): ReadPartition {
     isBegun: true,
     isLaterAddition: false,
     mustTellStart: false,
+    isLogAssumed: false,
     upcoming: new RecordWalk({ topic: 'topic', partition, bytes, aborted: [] }, 0n),
     hasHead: false,
     until: undefined,
     end: undefined,
     silentMs: 0,
     firstCount: undefined,
+    topicId: undefined,
+    log: undefined,
+    after: undefined,
+    reset: undefined,
+    isMissing: false,
+    mustCheckRange: false,
   }
 }
 

@@ -3,6 +3,7 @@ import type { Batch, ReadLimits } from '../source.ts'
 import type { ReadPartition } from './kafka-assignment.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import { unreadableFailure } from './kafka-failure.ts'
+import { takeReset } from './kafka-offset-reset.ts'
 import { makePace, type Pace } from './kafka-pace.ts'
 import { positionText } from './kafka-position.ts'
 import { KafkaRecordList } from './kafka-record-list.ts'
@@ -56,8 +57,9 @@ async function takeBatch(
   pace: Pace,
   signal: AbortSignal,
 ): Promise<Batch | undefined> {
-  const { position: from, mustTellStart, name, upcoming, firstCount } = partition
+  const { position: from, mustTellStart, name, upcoming, reset } = partition
   if (from === undefined) return undefined
+  if (reset && !upcoming) return takeReset(partition, reset)
   const records = new KafkaRecordList()
   if (upcoming) {
     try {
@@ -74,7 +76,11 @@ async function takeBatch(
   if (next === from && !mustTellStart) return undefined
   partition.isBegun = true
   partition.mustTellStart = false
-  return { partition: name, from: positionText(from, firstCount), next: positionText(next, firstCount), records }
+  return { partition: name, from: textOf(partition, from), next: textOf(partition, next), records }
+}
+
+function textOf({ firstCount, log, after }: ReadPartition, offset: bigint): string {
+  return positionText({ offset, firstCount, topicId: log, after })
 }
 
 /** Between looks at the clock, which take longer than most steps. */

@@ -1,6 +1,7 @@
 // The token that lets a user or a role of AWS into Amazon MSK: a request that is signed in advance and never sent. The broker
 // asks AWS whether the signature is good.
 import { createHash, createHmac } from 'node:crypto'
+import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import type { AwsIdentity } from '../aws/aws.ts'
 
 /** How long a broker accepts the token; the connection it let in lives on. */
@@ -37,7 +38,7 @@ export function mskToken(credentials: AwsIdentity, region: string, nowMs = Date.
 
 /** The region of a broker of MSK, provisioned or serverless; undefined when the host is not named as AWS names them. */
 export function regionOfBroker(host: string): string | undefined {
-  const name = host.toLowerCase().replace(/\.$/, '')
+  const name = asciiLowerCase(host).replace(/\.$/, '')
   return /\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d{1,2})\.amazonaws\.com(?:\.cn)?$/.exec(name)?.[1]
 }
 

@@ -33,6 +33,7 @@ function shardOf({ records }: Page): ReadShard {
     waiting: [...records],
     reached: undefined,
     isExhausted: false,
+    lost: undefined,
     isFinished: false,
     until: undefined,
     isBehind: undefined,

@@ -38,7 +38,8 @@ function takeBatch(
   const partition = shard.id
   // Without records, but with a position: what came out of this shard may be read from now on, also by the next reader.
   if (shard.isExhausted && !shard.isFinished && shard.waiting.length === 0) {
-    return { partition, ...endOf(shard), records: [] }
+    const { lost } = shard
+    return { partition, ...endOf(shard), ...(lost ? { lost } : { records: [] }) }
   }
   const records: SourceRecord[] = []
   const taken: KinesisRecord[] = []

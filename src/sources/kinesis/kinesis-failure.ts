@@ -1,7 +1,7 @@
 // What goes wrong at Kinesis, in our own words.
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
-import { ProbeFailure, type ProbeStep, type SourceContext } from '../source.ts'
+import { type LostRecords, ProbeFailure, type ProbeStep, type SourceContext } from '../source.ts'
 
 export function attemptOf(config: KinesisSource, step: ProbeStep, needs: string): AwsAttempt {
   const { authentication, region, streamName } = config
@@ -45,6 +45,13 @@ export function lostFailure(shard: string, streamName: string): ProbeFailure {
     remedy: 'let the stream keep its records for longer, and create the pipe anew to go on without the lost ones',
     field: 'streamName',
   })
+}
+
+/** A closed shard expires with its last record. */
+export function expiredShards(streamName: string): LostRecords {
+  return {
+    reason: `shards of the stream "${streamName}" expired before they were read to their end; increase its retention period`,
+  }
 }
 
 export function futureFailure(): ProbeFailure {

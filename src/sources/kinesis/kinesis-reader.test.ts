@@ -324,6 +324,35 @@ describe('a Kinesis that is in trouble', () => {
     await reader.close()
   })
 
+  it('reports shards that expired before they were read to their end, once', async () => {
+    const [unread, ended] = ['shardId-000000000008', 'shardId-000000000009']
+    const reader = await sourceAt(door.url).open({ [unread]: 'after:5', [ended]: 'end' }, surroundings())
+    const [lost, ...others] = await read(reader)
+    const reason =
+      'shards of the stream "clicks" expired before they were read to their end; increase its retention period'
+    assert.deepEqual([lost?.partition, lost?.from, lost?.next], [unread, 'after:5', 'end'])
+    assert.deepEqual(lost?.lost, { reason })
+    const rest = [...others, ...(textsOf(others).length > 0 ? [] : await read(reader))]
+    assert.equal(textsOf(rest).length, 4)
+    assert.ok(rest.every((batch) => batch.lost === undefined))
+    await reader.close()
+  })
+
+  it('reports a shard that expires while the stream is read', async () => {
+    await server.createStream('shrunk', 2)
+    const source = sourceAt(door.url, { streamName: 'shrunk' })
+    const reader = await source.open({}, surroundings())
+    await server.deleteStream('shrunk')
+    await server.createStream('shrunk', 1)
+    const batches: Batch[] = []
+    while (batches.length === 0) batches.push(...(await read(reader)))
+    assert.deepEqual(
+      batches.map(({ partition, next, lost }) => [partition, next, lost !== undefined]),
+      [['shardId-000000000001', 'end', true]],
+    )
+    await reader.close()
+  })
+
   it('has not forgotten a shard only because it says so once', async () => {
     const reader = await sourceAt(door.url).open({}, surroundings())
     trouble('ResourceNotFoundException', 1, 400, 'kinesis:GetShardIterator')

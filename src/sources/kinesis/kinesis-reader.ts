@@ -21,7 +21,7 @@ import { makeReadAhead, type ReadAhead } from './kinesis-ahead.ts'
 import { type TakenStream, takeBatches } from './kinesis-batches.ts'
 import { type Kinesis, makeKinesis, readPauseMs } from './kinesis-client.ts'
 import { consumerNameOf } from './kinesis-consumer.ts'
-import { lostFailure } from './kinesis-failure.ts'
+import { expiredShards, lostFailure } from './kinesis-failure.ts'
 import { type Bell, type FanOut, type FanOutLimits, makeBell, makeFanOut } from './kinesis-fan-out.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 import {
@@ -251,8 +251,9 @@ async function fetchPage(stream: Stream, shard: ReadShard, limit: number, signal
     const isGone =
       error instanceof ProbeFailure && error.code === 'not_found' && (await isForgotten(stream, shard, signal))
     if (isGone && shard.until !== undefined) throw lostFailure(shard.id, stream.name)
-    if (isGone) return { records: [], next: undefined, isBehind: false }
-    throw error
+    if (!isGone) throw error
+    shard.lost = expiredShards(stream.name)
+    return { records: [], next: undefined, isBehind: false }
   })
   if (page === 'throttled') {
     shard.dueAtMs = performance.now() + throttledPauseMs

@@ -2,9 +2,9 @@
 // while a stream lives; the order of the records of a key is kept only if a shard is read after those that it came from.
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import { isNumberedOfShare } from '../share.ts'
-import type { Positions, Selection } from '../source.ts'
+import type { LostRecords, Positions, Selection } from '../source.ts'
 import type { Shard, ShardStart } from './kinesis-client.ts'
-import { futureFailure } from './kinesis-failure.ts'
+import { expiredShards, futureFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
 /**
@@ -36,6 +36,8 @@ export interface ReadShard extends Shard {
   reached: string | undefined
   /** Kinesis has nothing more of it. */
   isExhausted: boolean
+  /** What expired before it was read to its end. */
+  lost: LostRecords | undefined
   /** All of it has been given, or all that is wanted of it. */
   isFinished: boolean
   /** The position that nothing behind is wanted; undefined: everything is. */
@@ -148,14 +150,38 @@ export function firstShards(
     known.set(shard.id, answer)
     return answer
   }
+  const expired = until ? [] : listExpired(byId, positions, config, share)
   const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isNumberedOfShare(id, share)))
-  return selected.map((shard) => {
+  const present = selected.map((shard) => {
     const position = beginOf(positions[shard.id] ?? '', until?.[shard.id])
     // Of LATEST, what was split or merged before is past. What came out of a shard that was read is not.
     const isPast = config.iteratorType === 'LATEST' && shard.isClosed && position === '' && !isContinued(shard)
     const start = isContinued(shard) ? ({ type: 'TRIM_HORIZON' } as const) : configuredStart(config)
     const isFinished = isPast || isEnd(position) || isReached(position, until?.[shard.id])
     return readShard(shard, { position, start, isFinished, until: until?.[shard.id] })
+  })
+  return [...expired, ...present]
+}
+
+/** Shards that have a position before their end, and that Kinesis does not list any more. */
+function listExpired(
+  listed: ReadonlyMap<string, Shard>,
+  positions: Positions,
+  config: KinesisSource,
+  share: Selection['share'],
+): ReadShard[] {
+  const ids = Object.keys(positions).filter((id) => {
+    return positions[id] && !isEnd(positions[id]) && !listed.has(id) && isNumberedOfShare(id, share)
+  })
+  return ids.map((id) => {
+    const own = {
+      position: positions[id]!,
+      start: { type: 'TRIM_HORIZON' } as const,
+      isFinished: false,
+      until: undefined,
+    }
+    const shard = readShard({ id, parents: [], isClosed: true }, own)
+    return { ...shard, isExhausted: true, isBehind: false, lost: expiredShards(config.streamName) }
   })
 }
 
@@ -207,6 +233,7 @@ const unread = (): Unread => ({
   waiting: [],
   reached: undefined,
   isExhausted: false,
+  lost: undefined,
   isBehind: undefined,
   emptyPages: 0,
 })

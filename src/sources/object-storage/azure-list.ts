@@ -1,8 +1,13 @@
 // What Azure lists, cut down to what is read of it before its client sees it: the client takes a microsecond for each character
 // of some fields, and of others time by their square. Whoever answers decides what is in a list; this process serves everybody.
 
+import { elementText } from './azure-xml.ts'
+
 /** Most that Azure ever gives in a page. */
 const maxBlobs = 5_000
+const maxNameCharacters = 8_192
+/** Of a property. */
+const maxCharacters = 200
 const properties = ['Last-Modified', 'Etag', 'Content-Length']
 
 /** Empty when it is not a list. */
@@ -11,17 +16,18 @@ export function slimList(xml: string): string {
   if (!head.includes('<EnumerationResults') || rest.length > maxBlobs) return ''
   const blobs = rest.map((piece) => slimBlob(piece.split('</Blob>', 1)[0]!))
   const tail = rest.at(-1) ?? head
-  const mark = /<NextMarker>([^<]{0,8192})<\/NextMarker>/.exec(tail)?.[1] ?? ''
+  const mark = elementText(tail, 'NextMarker', maxNameCharacters) ?? ''
   const list = `<Blobs>${blobs.join('')}</Blobs><NextMarker>${mark}</NextMarker>`
   return `<EnumerationResults>${list}</EnumerationResults>`
 }
 
 function slimBlob(blob: string): string {
   // With the attribute, which is false where it is absent, the client does not look at the name character by character.
-  const [, isEncoded = 'false', name = ''] = /<Name(?: Encoded="(true|false)")?>([^<]{1,8192})<\/Name>/.exec(blob) ?? []
+  const [, isEncoded = 'false', name = ''] = /<Name(?: Encoded="(true|false)")?>([^<]+)<\/Name>/.exec(blob) ?? []
   const values = properties.map((property) => {
-    const value = new RegExp(`<${property}>([^<]{1,200})</${property}>`).exec(blob)?.[1]
+    const value = elementText(blob, property, maxCharacters)
     return value === undefined ? '' : `<${property}>${value}</${property}>`
   })
-  return `<Blob><Name Encoded="${isEncoded}">${name}</Name><Properties>${values.join('')}</Properties></Blob>`
+  const shortName = name.length > maxNameCharacters ? '' : name
+  return `<Blob><Name Encoded="${isEncoded}">${shortName}</Name><Properties>${values.join('')}</Properties></Blob>`
 }

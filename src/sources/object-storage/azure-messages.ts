@@ -1,11 +1,15 @@
 // Messages of Azure's queues, cut down to what is read of them before its client sees them: the client takes its time for each
 // character of a text, and more for each that is escaped. Whoever answers decides what is in an answer; this process serves everybody.
 
+import { elementText } from './azure-xml.ts'
+
 /** Most that is asked for at once. */
 export const maxMessages = 16
 /** Of 64 KiB each, also when every character is escaped. */
 export const maxMessagesBytes = 8_000_000
 
+/** Of a field. */
+const maxCharacters = 1_000
 const fields = ['MessageId', 'PopReceipt', 'DequeueCount']
 
 /** Texts are base64 of what they were: `textOf` gives them back. Empty when these are no messages. */
@@ -22,10 +26,10 @@ export function textOf(slimText: string): string {
 
 function slimMessage(message: string): string {
   const values = fields.map((field) => {
-    const value = new RegExp(`<${field}>([^<]{1,1000})</${field}>`).exec(message)?.[1]
+    const value = elementText(message, field, maxCharacters)
     return value === undefined ? '' : `<${field}>${value}</${field}>`
   })
-  const text = /<MessageText>([^<]*)<\/MessageText>/.exec(message)?.[1] ?? ''
+  const text = elementText(message, 'MessageText', maxMessagesBytes) ?? ''
   const slimText = Buffer.from(unescaped(text)).toString('base64')
   return `<QueueMessage>${values.join('')}<MessageText>${slimText}</MessageText></QueueMessage>`
 }

@@ -2,7 +2,7 @@
 // far the list has come is a position of its own, the same that a reader without a queue has.
 
 import { excerptOf } from '../formats/decode.ts'
-import { type Batch, finishedPosition, type ReadLimits } from '../source.ts'
+import { type Batch, finishedPosition, type Positions, type ReadLimits } from '../source.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { makeObjectQueue } from './object-queue.ts'
 import { givenObject } from './object-reader.ts'
@@ -27,9 +27,7 @@ export interface InitialListing {
 
 export function makeInitialListing({ store, pattern, positions, share }: ListingParts): InitialListing {
   const partition = partitionOf(share)
-  const { doneUpTo } = progressOf(share, positions)
-  const end = keyOf(endOfListing) ?? ''
-  let isDone = doneUpTo !== undefined && compareKeys(doneUpTo, end) >= 0
+  let isDone = isListingDone(share, positions)
   const listed = makeObjectQueue({ store, pattern, positions, share, until: undefined })
 
   return {
@@ -63,6 +61,12 @@ export function makeInitialListing({ store, pattern, positions, share }: Listing
     },
     waitingCount: () => (isDone ? 0 : listed.waitingCount()),
   }
+}
+
+export function isListingDone(share: ObjectShare, positions: Positions): boolean {
+  const { doneUpTo } = progressOf(share, positions)
+  const end = keyOf(endOfListing) ?? ''
+  return doneUpTo !== undefined && compareKeys(doneUpTo, end) >= 0
 }
 
 /** What cannot be claimed by its name is told like a message that leads nowhere. */

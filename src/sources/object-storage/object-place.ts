@@ -1,5 +1,6 @@
 // Where the objects of a source are: read from its `url`, or from the connection string of an Azure account. Nothing is asked
 // of the network. What names no place is told as a ProbeFailure.
+import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
@@ -57,7 +58,7 @@ export function placeOf(source: Parts, secrets: Secrets): ObjectPlace {
   }
   return protocol === 's3' || protocol === 'gs'
     ? placeOfBucket(protocol === 'gs' ? 'gcs' : source.type, authority, path)
-    : placeOfHost(`${protocol}://`, authority.toLowerCase(), path)
+    : placeOfHost(`${protocol}://`, asciiLowerCase(authority), path)
 }
 
 function placeOfBucket(type: Parts['type'], bucket: string, path: string): BucketPlace {

@@ -101,6 +101,7 @@ function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Po
   }
 }
 
+/** A read that finds an object changed rejects; the next one goes on behind it. */
 function makeExactRead(store: ObjectStore, until: Positions, only: string[]): Read {
   const [partition = ''] = Object.keys(until)
   let given = 0
@@ -110,9 +111,9 @@ function makeExactRead(store: ObjectStore, until: Positions, only: string[]): Re
       if (wanted === undefined) throw new EndOfInput()
       const key = keyOf(wanted) ?? ''
       const object = await store.find(key, signal)
-      if (!object || positionOf(object) !== wanted) throw new Changed(key)
       const from = only[given - 1] ?? ''
       given++
+      if (!object || positionOf(object) !== wanted) throw new Changed(key)
       return [batchOf(partition, object, from, store)]
     },
     lag: () => undefined,

@@ -2,13 +2,10 @@
 // partition. The number of readers changes over time, and each number has positions of its own: an object is done when the
 // position of the share that it falls to is at or behind it, in any of the divisions that there ever were.
 import { hashOf } from '../share.ts'
-import type { Positions } from '../source.ts'
+import type { Positions, Share } from '../source.ts'
 import { compareKeys, type StoredObject } from './object-store.ts'
 
-export interface ObjectShare {
-  index: number
-  count: number
-}
+export type ObjectShare = Share
 
 export function partitionOf({ index, count }: ObjectShare): string {
   return count === 1 ? 'objects' : `objects ${index}/${count}`

@@ -13,7 +13,7 @@ import {
   type SourceContext,
 } from '../source.ts'
 import type { HoldTimes } from './held-messages.ts'
-import { makeInitialListing } from './initial-listing.ts'
+import { isListingDone, makeInitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'
 import { addressOf, reach, refusePlaintext } from './object-address.ts'
 import type { EventPlace } from './object-events.ts'
@@ -27,6 +27,7 @@ import { openPlace } from './open-place.ts'
 import { type QueuePlace, queueAddress, queuePlaceOf, shownQueue } from './queue-place.ts'
 import { makeQueueReader } from './queue-reader.ts'
 import { makeVersionsReader } from './queued-versions.ts'
+import { countWaitingObjects } from './waiting-objects.ts'
 
 /** Of 1,000 objects each. Who has more that do not match can say more exactly which do. */
 const maxPages = 10
@@ -103,6 +104,30 @@ export function makeObjectStorageSource(
         signal,
       })
     },
+
+    async measureLag(positions, surroundings, share) {
+      const place = placeOf(config, secrets)
+      const ofQueue = queuePlace(place)
+      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings })
+      const [{ pattern }, { signal }] = [place, surroundings]
+      try {
+        const isListed = ofQueue && (config.skipInitialLoad || isListingDone(share, positions))
+        const listed = isListed ? 0 : await countWaitingObjects({ store, pattern, positions, share }, signal)
+        // All workers receive from the same queue: one of them counts it.
+        if (!ofQueue || share.index > 0 || listed === undefined) return listed
+        return listed + (await countMessages(await openQueue(ofQueue), signal))
+      } finally {
+        store.close()
+      }
+    },
+  }
+}
+
+async function countMessages(queue: MessageQueue, signal: AbortSignal): Promise<number> {
+  try {
+    return await queue.count(signal)
+  } finally {
+    queue.close()
   }
 }
 

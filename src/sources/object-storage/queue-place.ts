@@ -1,5 +1,7 @@
 // Where the queue of a source is: read from its `queueUrl`. Nothing is asked of the network. What names no queue is told as a
 // ProbeFailure.
+import { asciiLowerCase } from '../../lib/ascii-case.ts'
+import { lastSegment, withoutTrailingSlashes } from '../../lib/url-path.ts'
 import { ProbeFailure } from '../source.ts'
 import type { Address } from './object-address.ts'
 import type { ObjectPlace } from './object-place.ts'
@@ -20,8 +22,8 @@ const awsHost =
 /** Throws a ProbeFailure of the step `connect`. */
 export function queuePlaceOf(queueUrl: string, place: ObjectPlace): QueuePlace {
   const url = URL.canParse(queueUrl) ? new URL(queueUrl) : undefined
-  const path = url?.pathname.replace(/\/+$/, '') ?? ''
-  const name = path.slice(path.lastIndexOf('/') + 1)
+  const path = withoutTrailingSlashes(url?.pathname ?? '')
+  const name = lastSegment(path)
   if (!url || !/^https?:$/.test(url.protocol) || !/^[\w.-]{1,128}$/.test(name)) {
     const example =
       place.kind === 'azure'
@@ -49,6 +51,6 @@ export function shownQueue({ host }: QueuePlace): string {
 
 /** Of a queue at AWS, as its host tells. */
 export function regionOfHost(host: string): string | undefined {
-  const [, region, oldRegion] = awsHost.exec(host.toLowerCase()) ?? []
+  const [, region, oldRegion] = awsHost.exec(asciiLowerCase(host)) ?? []
   return region ?? oldRegion
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type PostgresServer, startPostgres } from '../../../test/postgres-server.ts'
 import { decodeAll, openWalReader, type WalReader, walMessages } from '../../../test/sources/wal.ts'
+import { type PostgresServer, startPostgres } from '../../embedded-postgres/postgres-server.ts'
 import { decodeMessage, makeScratch, type Relation, UndecodableWal, type WalVisitor } from './pgoutput.ts'
 
 const relation: Relation = {

@@ -3,15 +3,15 @@ import { hostInUrl } from '../../lib/host.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import { NotConnected, ProbeFailure, type SourceContext, type Surroundings } from '../source.ts'
-import type { Login } from './postgres-connection.ts'
-import { type DescribedSource, describeSource } from './postgres-describe.ts'
+import { loginOf } from './postgres-connection.ts'
+import { type DescribedSource, describeSource, type ReplicationNames } from './postgres-describe.ts'
 import { isPassingState, postgresFailure } from './postgres-failure.ts'
 import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
 
 /** All methods, and those of their links, reject with NotConnected, or with a ProbeFailure for what only the user can mend. */
 export interface PostgresAccess {
   config: PostgresSource
-  describe(surroundings: Surroundings, slot: string): Promise<DescribedSource>
+  describe(surroundings: Surroundings, names: ReplicationNames): Promise<DescribedSource>
   open(surroundings: Surroundings, options: { isReplication: boolean }): Promise<PostgresLink>
   /** What an error of a link means. */
   judge(error: unknown): unknown
@@ -23,17 +23,16 @@ export function makePostgresAccess(
   context: SourceContext,
 ): PostgresAccess {
   const { host, port, database } = config
-  const { username = '', password = '' } = secrets.credentials ?? {}
-  const login: Login = { host, port, database, username, password }
+  const login = loginOf(config, secrets)
   return {
     config,
-    describe: (surroundings, slot) => describeSource(config, login, context, { ...surroundings, slot }),
+    describe: (surroundings, names) => describeSource(config, login, context, { ...surroundings, names }),
     open: ({ egress, signal }, { isReplication }) => openLink(login, context, { egress, signal, isReplication }),
     judge(error) {
       if (!(error instanceof PostgresError)) return error
-      if (isPassingState(error.code)) return new NotConnected()
       const place = `${hostInUrl(host)}:${port}`
       const failure = postgresFailure(error, { place, database, step: 'read', isAborted: false })
+      if (isPassingState(error.code)) return new NotConnected(undefined, failure)
       return failure ?? unknownFailure(place)
     },
   }

@@ -95,6 +95,7 @@ export interface Publication {
   hasInserts: boolean
   hasUpdates: boolean
   hasDeletes: boolean
+  hasTruncates: boolean
   /** Changes of partitions come in the name of the partitioned table. */
   isViaRoot: boolean
 }
@@ -103,6 +104,7 @@ const publicationShape: Shape<Publication> = {
   hasInserts: isTruth,
   hasUpdates: isTruth,
   hasDeletes: isTruth,
+  hasTruncates: isTruth,
   isViaRoot: isTruth,
 }
 
@@ -114,6 +116,7 @@ export async function findPublication(session: PostgresSession, name: string): P
       pubinsert AS "hasInserts",
       pubupdate AS "hasUpdates",
       pubdelete AS "hasDeletes",
+      pubtruncate AS "hasTruncates",
       coalesce((to_jsonb(publication) ->> 'pubviaroot')::bool, false) AS "isViaRoot"
     FROM pg_publication publication WHERE pubname = $1`,
     [name],
@@ -126,12 +129,15 @@ export interface PublishedTable {
   sourceTable: string
   /** Absent before PostgreSQL 15, which cannot leave columns out. */
   columns: string[] | null
+  /** Only rows that a condition chooses are published. */
+  isFiltered: boolean
 }
 
 const publishedShape: Shape<PublishedTable> = {
   sourceSchemaName: isText,
   sourceTable: isText,
   columns: orNull(isTexts),
+  isFiltered: isTruth,
 }
 
 export function listPublishedTables(session: PostgresSession, publication: string): Promise<PublishedTable[]> {
@@ -141,7 +147,8 @@ export function listPublishedTables(session: PostgresSession, publication: strin
     `SELECT
       schemaname::text AS "sourceSchemaName",
       tablename::text AS "sourceTable",
-      to_jsonb(published) -> 'attnames' AS columns
+      to_jsonb(published) -> 'attnames' AS columns,
+      to_jsonb(published) ->> 'rowfilter' IS NOT NULL AS "isFiltered"
     FROM pg_publication_tables published WHERE pubname = $1`,
     [publication],
   )
@@ -153,16 +160,27 @@ export interface FoundTable {
   /** As in pg_class: `r` a table, `p` a partitioned one, `v` a view, … */
   kind: string
   isSystem: boolean
+  /** Of a partitioned table: all of its partitions. */
   isLogged: boolean
+  /** Ids of the tables that it is a partition of. */
+  ancestors: string[]
   isOwned: boolean
   maySeeSchema: boolean
   /** What updates and deletes need to tell which row they mean; of a partitioned table, in all of its partitions. */
   hasIdentity: boolean
   /** Updates and deletes tell the whole row as it was; of a partitioned table, in all of its partitions. */
   hasFullIdentity: boolean
-  /** Columns whose old values updates and deletes tell, where that is not the whole row. */
+  /** Columns whose old values updates and deletes tell; of a partitioned table, those that all of its partitions tell. */
   identityKey: string[]
   primaryKey: string[]
+  /** Columns of which no two rows have the same values, and which are never NULL: those of each unique index. */
+  uniqueKeys: string[][]
+  /** Those of which that is so after each row of a statement: not those of DEFERRABLE constraints. */
+  immediateKeys: string[][]
+  /** A digest of the files that its rows are in: another one after a rewrite of the table. */
+  files: string
+  /** Of its columns, those that are dropped included. */
+  lastColumnNumber: number
 }
 
 const tableShape: Shape<FoundTable & { place: number }> = {
@@ -171,12 +189,17 @@ const tableShape: Shape<FoundTable & { place: number }> = {
   kind: isText,
   isSystem: isTruth,
   isLogged: isTruth,
+  ancestors: isTexts,
   isOwned: isTruth,
   maySeeSchema: isTruth,
   hasIdentity: isTruth,
   hasFullIdentity: isTruth,
   identityKey: isTexts,
   primaryKey: isTexts,
+  uniqueKeys: (value) => Array.isArray(value) && value.every(isTexts),
+  immediateKeys: (value) => Array.isArray(value) && value.every(isTexts),
+  files: isText,
+  lastColumnNumber: isNumber,
 }
 
 const keyOf = (table: string, isKey: string): string => `ARRAY(
@@ -187,12 +210,42 @@ const keyOf = (table: string, isKey: string): string => `ARRAY(
   ORDER BY part.place)`
 
 const primaryKeyOf = (table: string): string => keyOf(table, 'key.indisprimary')
-const identityKeyOf = (table: string): string =>
-  keyOf(table, `CASE ${table}.relreplident WHEN 'i' THEN key.indisreplident ELSE key.indisprimary END`)
+const columnsOf = (table: string): string => `ARRAY(
+  SELECT attribute.attname::text FROM pg_attribute attribute
+  WHERE attribute.attrelid = ${table}.oid AND attribute.attnum > 0 AND NOT attribute.attisdropped)`
+const identityOf = (table: string): string => `CASE ${table}.relreplident
+  WHEN 'f' THEN ${columnsOf(table)}
+  WHEN 'd' THEN ${keyOf(table, 'key.indisprimary AND key.indimmediate')}
+  ELSE ${keyOf(table, 'key.indisreplident')} END`
+/** The log names the columns of the table itself, and has the values that its partition tells. */
+const identityKeyOf = (table: string): string => `ARRAY(
+  SELECT name FROM unnest(${identityOf(table)}) name
+  WHERE NOT EXISTS (
+    SELECT FROM pg_class leaf
+    WHERE leaf.oid IN (SELECT relid FROM pg_partition_tree(${table}.oid) WHERE isleaf AND relid <> ${table}.oid)
+      AND NOT name = ANY (${identityOf('leaf')})))`
+
+/** A partial index, or one of expressions, says nothing of the columns. */
+const uniqueKeysOf = (table: string, isKey = 'true'): string => `(
+  SELECT coalesce(json_agg(key.names), '[]') FROM (
+    SELECT json_agg(attribute.attname) AS names
+    FROM pg_index index, unnest(index.indkey) WITH ORDINALITY AS part(number, place), pg_attribute attribute
+    WHERE index.indrelid = ${table}.oid AND index.indisunique AND index.indisvalid AND ${isKey}
+      AND index.indpred IS NULL AND index.indexprs IS NULL AND part.place <= index.indnkeyatts
+      AND attribute.attrelid = ${table}.oid AND attribute.attnum = part.number
+    GROUP BY index.indexrelid HAVING bool_and(attribute.attnotnull)
+  ) key)`
+
+/** As the snapshot of the session sees them. */
+const filesOf = (table: string): string => `(
+  SELECT md5(coalesce(string_agg(file.oid || '/' || file.relfilenode, ',' ORDER BY file.oid), ''))
+  FROM pg_class file
+  WHERE file.oid = ${table}.oid
+    OR file.oid IN (SELECT relid FROM pg_partition_tree(${table}.oid) WHERE isleaf AND relid <> ${table}.oid))`
 
 const hasIdentity = (table: string): string => `CASE ${table}.relreplident
   WHEN 'f' THEN true
-  WHEN 'd' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisprimary)
+  WHEN 'd' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisprimary AND indimmediate)
   WHEN 'i' THEN EXISTS (SELECT FROM pg_index WHERE indrelid = ${table}.oid AND indisreplident)
   ELSE false END`
 
@@ -218,13 +271,20 @@ export async function findTables(
       "table".oid::text AS id,
       "table".relkind::text AS kind,
       ${systemSchema('schema.nspname')} AS "isSystem",
-      "table".relpersistence = 'p' AS "isLogged",
+      ${inAllPartitions((table) => `${table}.relpersistence = 'p'`)} AS "isLogged",
+      ARRAY(
+        SELECT relid::oid::text FROM pg_partition_ancestors("table".oid) WHERE relid <> "table".oid
+      ) AS ancestors,
       pg_has_role("table".relowner, 'USAGE') AS "isOwned",
       has_schema_privilege(schema.oid, 'USAGE') AS "maySeeSchema",
       ${inAllPartitions(hasIdentity)} AS "hasIdentity",
-      ${inAllPartitions((table) => `${table}.relreplident = 'f'`)} AS "hasFullIdentity",
+      "table".relreplident = 'f' AND ${inAllPartitions((table) => `${table}.relreplident = 'f'`)} AS "hasFullIdentity",
       ${identityKeyOf('"table"')} AS "identityKey",
-      ${primaryKeyOf('"table"')} AS "primaryKey"
+      ${primaryKeyOf('"table"')} AS "primaryKey",
+      ${uniqueKeysOf('"table"')} AS "uniqueKeys",
+      ${uniqueKeysOf('"table"', 'index.indimmediate')} AS "immediateKeys",
+      ${filesOf('"table"')} AS files,
+      "table".relnatts::int AS "lastColumnNumber"
     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS mapping(schema, name, place)
     JOIN pg_namespace schema ON schema.nspname = mapping.schema
     JOIN pg_class "table" ON "table".relnamespace = schema.oid AND "table".relname = mapping.name`,

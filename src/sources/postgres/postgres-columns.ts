@@ -1,5 +1,5 @@
 // What the catalogues of PostgreSQL say about the columns of tables and their types, down to what these are made of.
-import { isNumber, isText, isTruth, queryRows, type Shape } from './postgres-answer.ts'
+import { isNumber, isText, isTexts, isTruth, queryRows, type Shape } from './postgres-answer.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { PostgresType } from './postgres-types.ts'
 import { NotPostgres } from './postgres-wire.ts'
@@ -9,16 +9,24 @@ export interface FoundColumn {
   /** Stays the same when the column is called otherwise. */
   number: number
   type: PostgresType
+  /** As Relation messages of the log have it: of a domain its own id. */
+  typeId: number
+  modifier: number
+  /** The transaction that last changed the definition of the column. */
+  revision: string
+  /** Rows that are older than the column have a value that is stored once, in the catalogue. */
+  hasStoredDefault: boolean
+  /** Of an enum: `id:label` of its values. */
+  labels: string[]
   isNotNull: boolean
   /** Computed by PostgreSQL, which does not replicate it. */
   isGenerated: boolean
   mayRead: boolean
 }
 
-interface ColumnRow extends Omit<FoundColumn, 'type'> {
+interface ColumnRow extends Omit<FoundColumn, 'type' | 'typeId' | 'labels'> {
   tableId: string
   typeId: string
-  modifier: number
 }
 
 const columnShape: Shape<ColumnRow> = {
@@ -27,6 +35,8 @@ const columnShape: Shape<ColumnRow> = {
   number: isNumber,
   typeId: isText,
   modifier: isNumber,
+  revision: isText,
+  hasStoredDefault: isTruth,
   isNotNull: isTruth,
   isGenerated: isTruth,
   mayRead: isTruth,
@@ -43,20 +53,32 @@ export async function listColumns(session: PostgresSession, tableIds: string[]):
       attnum::int AS number,
       atttypid::text AS "typeId",
       atttypmod AS modifier,
+      xmin::text AS revision,
+      atthasmissing OR EXISTS (
+        SELECT FROM pg_attribute part
+        WHERE part.attrelid IN (SELECT relid FROM pg_partition_tree(attribute.attrelid) WHERE isleaf)
+          AND part.attname = attribute.attname AND part.atthasmissing
+      ) AS "hasStoredDefault",
       attnotnull AS "isNotNull",
       attgenerated <> '' AS "isGenerated",
       has_column_privilege(attrelid, attnum, 'SELECT') AS "mayRead"
-    FROM pg_attribute
+    FROM pg_attribute attribute
     WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND NOT attisdropped
     ORDER BY attrelid, attnum`,
     [tableIds],
   )
   const types = await loadTypes(session, [...new Set(rows.map(({ typeId }) => typeId))])
   const columns = new Map<string, FoundColumn[]>(tableIds.map((id) => [id, []]))
-  for (const { tableId, typeId, modifier, isNotNull, ...column } of rows) {
+  for (const { tableId, typeId, isNotNull, ...column } of rows) {
     // First: it ends where types are made of one another in a circle.
-    const type = typeOf(types, typeId, modifier)
-    columns.get(tableId)?.push({ ...column, isNotNull: isNotNull || forbidsNull(types, typeId), type })
+    const type = typeOf(types, typeId, column.modifier)
+    columns.get(tableId)?.push({
+      ...column,
+      type,
+      typeId: Number(typeId),
+      labels: labelsOf(types, typeId),
+      isNotNull: isNotNull || forbidsNull(types, typeId),
+    })
   }
   return columns
 }
@@ -73,6 +95,7 @@ interface TypeRow {
   elementId: string
   /** What stands between its values in an array. */
   delimiter: string
+  labels: string[]
 }
 
 const typeShape: Shape<TypeRow> = {
@@ -84,6 +107,7 @@ const typeShape: Shape<TypeRow> = {
   isNotNull: isTruth,
   elementId: isText,
   delimiter: isText,
+  labels: isTexts,
 }
 
 /** The types, and all that they are made of. */
@@ -107,7 +131,13 @@ async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<s
       type.typnotnull AS "isNotNull",
       CASE WHEN type.typcategory = 'A' AND type.typtype = 'b' AND type.typname NOT IN ('int2vector', 'oidvector')
         THEN type.typelem ELSE 0 END::text AS "elementId",
-      type.typdelim::text AS delimiter
+      type.typdelim::text AS delimiter,
+      CASE type.typtype WHEN 'c' THEN ARRAY(
+        SELECT 'attributes:' || string_agg(part.attnum || ' ' || part.atttypid, ',' ORDER BY part.attnum)
+        FROM pg_attribute part WHERE part.attrelid = type.typrelid AND part.attnum > 0 AND NOT part.attisdropped
+      ) ELSE ARRAY(
+        SELECT value.oid || ':' || value.enumlabel FROM pg_enum value WHERE value.enumtypid = type.oid ORDER BY value.oid
+      ) END AS labels
     FROM used JOIN pg_type type ON type.oid = used.id`,
     [ids],
   )
@@ -129,6 +159,14 @@ function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth
   const delimiter = types.get(elementId)?.delimiter ?? ','
   const told = delimiter === ',' ? elements : { ...elements, delimiter }
   return { ...own, elements: nested ? { ...told, isBuiltIn: false } : told }
+}
+
+/** Of an enum, or what a composite type has, also of one within an array or a domain. */
+function labelsOf(types: Map<string, TypeRow>, id: string): string[] {
+  const type = types.get(id)
+  if (!type) return []
+  const inner = type.baseId === '0' ? type.elementId : type.baseId
+  return inner === '0' ? type.labels : labelsOf(types, inner)
 }
 
 function forbidsNull(types: Map<string, TypeRow>, id: string): boolean {

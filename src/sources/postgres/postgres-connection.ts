@@ -3,6 +3,8 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { secure, trustWith } from '../../lib/egress-tls.ts'
+import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import type { ProbeOptions, ProbeStep, SourceContext, Surroundings } from '../source.ts'
 import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
 import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
@@ -13,6 +15,16 @@ export interface Login {
   database: string
   username: string
   password: string
+  /** The host and port that the password was sent for, when it is not for these: it must not be revealed here. */
+  passwordFor?: SourceSecrets['passwordFor'] | undefined
+}
+
+export function loginOf(
+  { host, port, database }: Pick<PostgresSource, 'host' | 'port' | 'database'>,
+  secrets: SourceSecrets,
+): Login {
+  const { username = '', password = '' } = secrets.credentials ?? {}
+  return { host, port, database, username, password, passwordFor: secrets.passwordFor }
 }
 
 export interface PostgresSession {
@@ -100,10 +112,12 @@ export async function signIn(
 }
 
 async function authenticate(socket: Socket, login: Login, isReplication: boolean): Promise<SignedIn> {
-  const { username: user, password, ...place } = login
-  const stream = new MessageStream(socket)
+  const { username: user, password, host, port, database, passwordFor } = login
+  const stream = new MessageStream(socket, { keepsPassword: passwordFor !== undefined })
   const client = new pg.Client({
-    ...place,
+    host,
+    port,
+    database,
     user,
     // A function: of an empty text `pg` would think that it is to look for a password elsewhere.
     password: () => password,

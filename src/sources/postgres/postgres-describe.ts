@@ -7,19 +7,26 @@ import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import { NotConnected, type ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from '../source.ts'
 import { loadServer, type Server } from './postgres-catalogue.ts'
 import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
+import { type FoundCoverage, loadCoverage } from './postgres-coverage.ts'
 import { isPassingFailure, isPassingState, postgresFailure } from './postgres-failure.ts'
 import { checkPublication, checkReplication, checkVersion } from './postgres-replication.ts'
 import { loadMappedTables, type MappedTable } from './postgres-tables.ts'
 
+export interface DescribedTable extends MappedTable {
+  /** Undefined where no changes are followed. */
+  coverage: FoundCoverage | undefined
+}
+
 export interface DescribedSource {
   server: Server
   /** In the order of the mappings. */
-  tables: MappedTable[]
+  tables: DescribedTable[]
 }
 
-export interface DescribeOptions extends Surroundings {
-  /** That of the pipe, which need not be there yet and may be in use. */
+/** Names of what the pipe reads the log with, which need not be there yet and may be in use. */
+export interface ReplicationNames {
   slot: string
+  publication: string
 }
 
 /** Rejects with a ProbeFailure for what the user must mend, and otherwise with NotConnected. */
@@ -27,7 +34,7 @@ export async function describeSource(
   config: PostgresSource,
   login: Login,
   context: SourceContext,
-  { slot, egress, signal }: DescribeOptions,
+  { names, egress, signal }: Surroundings & { names: ReplicationNames },
 ): Promise<DescribedSource> {
   let step: ProbeStep = 'connect'
   const begin = (next: ProbeStep): void => {
@@ -36,7 +43,7 @@ export async function describeSource(
   try {
     const session = await openSession(login, context, { egress, signal, begin, maxRecords: 0 })
     try {
-      return await describe(session, config, slot)
+      return await describe(session, config, names)
     } finally {
       await session.close()
     }
@@ -54,12 +61,19 @@ function isPassing(failure: ProbeFailure, error: unknown): boolean {
   return state === undefined ? isPassingFailure(failure, error) : isPassingState(state)
 }
 
-async function describe(session: PostgresSession, config: PostgresSource, slot: string): Promise<DescribedSource> {
+async function describe(
+  session: PostgresSession,
+  config: PostgresSource,
+  { slot, publication }: ReplicationNames,
+): Promise<DescribedSource> {
   const server = await loadServer(session)
   checkVersion(server)
   const isFollowed = config.settings.replicationMode !== 'snapshot'
   if (isFollowed) await checkReplication(session, server, config, slot)
   const tables = await loadMappedTables(session, config)
-  if (isFollowed) await checkPublication(session, server, config, tables)
-  return { server, tables }
+  if (!isFollowed) return { server, tables: tables.map((table) => ({ ...table, coverage: undefined })) }
+  await checkPublication(session, server, config, tables)
+  const tableIds = [...new Set(tables.map(({ found }) => found.id))]
+  const coverage = await loadCoverage(session, { publication, tableIds, serverVersion: server.version })
+  return { server, tables: tables.map((table) => ({ ...table, coverage: coverage.get(table.found.id) })) }
 }

@@ -4,7 +4,7 @@ import { EgressError } from '../../lib/egress.ts'
 import { TlsError } from '../../lib/egress-tls.ts'
 import { egressFailure, passingFailures } from '../failure.ts'
 import { type FailureCode, type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
-import { ErrorAtStart, NotPostgres, OtherSignIn, TooMuch } from './postgres-wire.ts'
+import { ErrorAtStart, NotPostgres, OtherSignIn, PasswordKept, TooMuch } from './postgres-wire.ts'
 
 /** The server has no TLS, and the operator wants it. */
 export class PlaintextOnly extends Error {
@@ -100,6 +100,14 @@ function wordsFor(error: unknown, at: FailurePlace): Words | ProbeFailure | unde
       code: 'not_set_up',
       reason: `${place} asks for something else than a password`,
       remedy: 'have pg_hba.conf ask for scram-sha-256 when this user connects from the address of Penstock',
+      field: 'credentials',
+    }
+  }
+  if (error instanceof PasswordKept) {
+    return {
+      code: 'credentials_refused',
+      reason: `${place} asks for the password in a way that reveals it, and the stored password was sent for another host or port`,
+      remedy: 'send credentials.password again, or have pg_hba.conf ask for scram-sha-256',
       field: 'credentials',
     }
   }
@@ -237,6 +245,26 @@ function sqlStateFailure(state: string, { place, database, step, isReplication }
         reason: `${place} has no connection left for this user`,
         remedy: 'close connections, or raise max_connections or the limit of the role or the database',
       }
+    case '53400':
+      return {
+        code: 'source_failed',
+        reason: `${place} has no free replication slot`,
+        remedy:
+          'drop a slot that nobody uses with pg_drop_replication_slot, or raise max_replication_slots and restart the server',
+      }
+    case '55006':
+      return {
+        code: 'source_failed',
+        reason: `the replication slot at ${place} is in use by another connection`,
+        remedy: 'end the other consumer of the slot, if it is not the last connection of this pipe',
+      }
+    case '57P01':
+    case '57P02':
+      return {
+        code: 'source_failed',
+        reason: `${place} ended the connection, because it is stopped or an administrator ended it`,
+        remedy: 'wait until it accepts connections again',
+      }
     case '57P03':
       return {
         code: 'source_failed',
@@ -256,9 +284,27 @@ function sqlStateFailure(state: string, { place, database, step, isReplication }
         remedy: 'wait until the lock is gone, and try again',
       }
   }
+  const className = classNames[state.slice(0, 2)] ?? 'another error'
   return {
     code: 'source_failed',
-    reason: `${place} answers with the error ${state}`,
-    remedy: 'look for it in the log of the server',
+    reason: `${place} answers with SQLSTATE ${state} (${className})`,
+    remedy: 'look for its message in the log of the server',
   }
+}
+
+/** Of errors that have no sentence of their own: their classes, as PostgreSQL's manual calls them. */
+const classNames: Record<string, string> = {
+  '08': 'connection exception',
+  '0A': 'feature not supported',
+  '22': 'data exception',
+  '25': 'invalid transaction state',
+  '28': 'invalid authorization',
+  '40': 'transaction rollback',
+  '42': 'object that does not exist, or access rule violation',
+  '53': 'insufficient resources',
+  '54': 'program limit exceeded',
+  '55': 'object not in prerequisite state',
+  '57': 'operator intervention',
+  '58': 'system error, such as a file of the server that is missing',
+  XX: 'internal error of PostgreSQL',
 }

@@ -1,9 +1,10 @@
 // The files that the rows of tables lie in. Whoever writes a table anew (TRUNCATE, VACUUM FULL, many an ALTER TABLE) gives it another
 // one, in which snapshots from before see nothing, and where each row lies elsewhere.
 import pg from 'pg'
+import { SourceChanged } from '../source.ts'
 import type { PostgresLink } from './postgres-link.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { quotedTable } from './postgres-words.ts'
+import { quotedTable, tableName } from './postgres-words.ts'
 
 /** A table, or a partition that has no partitions itself. */
 export interface TableFile {
@@ -17,7 +18,7 @@ export type TableFiles = ReadonlyMap<string, TableFile[]>
 
 /**
  * Until its transaction ends, nobody can write the tables anew. Undefined when somebody has since the snapshot of the transaction,
- * or when they are not the tables any more that were described.
+ * or when they are not the tables any more that were described. Rejects with SourceChanged when their columns are not.
  */
 export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Promise<TableFiles | undefined> {
   const byId = new Map(tables.map((table) => [table.found.id, table]))
@@ -31,11 +32,26 @@ export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Prom
   )
   const rows = await link.query(filesText(roots))
   if (rows.some(([, , , isOther]) => isOther === 't')) return undefined
+  await checkColumns(link, byId)
   const files = new Map([...byId.keys()].map((id): [string, TableFile[]] => [id, []]))
   for (const [rootId, tableId, fileNumber = null] of rows) {
     if (tableId) files.get(rootId ?? '')?.push({ tableId, fileNumber })
   }
   return files
+}
+
+/** What is read is written as the types of the columns say that were described. */
+async function checkColumns(link: PostgresLink, byId: ReadonlyMap<string, MappedTable>): Promise<void> {
+  const rows = await link.query(
+    `SELECT attrelid, attname, attnum, atttypid, atttypmod FROM pg_catalog.pg_attribute
+     WHERE attrelid IN (${[...byId.keys()].map(Number).join(', ')}) AND attnum > 0 AND NOT attisdropped`,
+  )
+  const present = new Set(rows.map((row) => JSON.stringify(row)))
+  for (const [id, { mapping, columns }] of byId) {
+    const isThere = ({ name, number, typeId, modifier }: MappedTable['columns'][number]): boolean =>
+      present.has(JSON.stringify([id, name, number, typeId, modifier].map(String)))
+    if (!columns.every(isThere)) throw new SourceChanged(`the columns of ${tableName(mapping)} were changed`)
+  }
 }
 
 /** What is selected from a table is as the snapshot sees it; what functions tell is as it is now. */

@@ -3,7 +3,14 @@
 import pg from 'pg'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import { type FailureDetails, ProbeFailure } from '../source.ts'
-import { findPublication, findSlot, listPublishedTables, type Publication, type Server } from './postgres-catalogue.ts'
+import {
+  findPublication,
+  findSlot,
+  listPublishedTables,
+  type Publication,
+  type PublishedTable,
+  type Server,
+} from './postgres-catalogue.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { createSlotStatement, listed, plainName, quotedTable, tableName } from './postgres-words.ts'
@@ -161,12 +168,21 @@ export async function checkPublication(
     })
   }
   const { hasInserts, hasUpdates, hasDeletes } = publication
-  if (!hasInserts || !hasUpdates || !hasDeletes) {
-    const left = [!hasInserts && 'inserts', !hasUpdates && 'updates', !hasDeletes && 'deletes'].filter(Boolean)
+  // A log table keeps rows that are truncated.
+  const hasTruncates = publication.hasTruncates || tables.every(({ mapping }) => mapping.tableEngine === 'MergeTree')
+  const left = Object.entries({
+    inserts: hasInserts,
+    updates: hasUpdates,
+    deletes: hasDeletes,
+    truncates: hasTruncates,
+  })
+    .filter(([, isThere]) => !isThere)
+    .map(([operation]) => operation)
+  if (left.length > 0) {
     const change = alterPublication(publicationName, "SET (publish = 'insert, update, delete, truncate')")
     fail({
       code: 'not_set_up',
-      reason: `the publication ${name} leaves out ${left.join(' and ')}`,
+      reason: `the publication ${name} leaves out ${listed(left)}`,
       remedy: `have its owner run ${change}`,
       field: 'settings.publicationName',
     })
@@ -186,7 +202,7 @@ async function checkPublished(
   const name = plainName(publicationName)
   const field = 'settings.publicationName'
   const published = new Map(
-    (await listPublishedTables(session, publicationName)).map((table) => [tableName(table), table.columns]),
+    (await listPublishedTables(session, publicationName)).map((table) => [tableName(table), table]),
   )
   const absent = tables.filter(({ mapping }) => !published.has(tableName(mapping)))
   const partitioned = absent.filter(({ found }) => found.kind === 'p')
@@ -195,17 +211,23 @@ async function checkPublished(
     const add = alterPublication(publicationName, `ADD TABLE ${added}`)
     const viaRoot = alterPublication(publicationName, 'SET (publish_via_partition_root = true)')
     const needsRoot = partitioned.length > 0 && !publication.isViaRoot
+    const mayBeHidden = publication.isViaRoot && absent.some(({ found }) => found.ancestors.length > 0)
+    const direct = alterPublication(publicationName, 'SET (publish_via_partition_root = false)')
+    const otherwise = mayBeHidden
+      ? `; where the partitioned table is published too, map that one, or have its owner run ${direct}`
+      : ''
     fail({
       code: 'not_set_up',
       reason: `the publication ${name} does not publish ${listed(absent.map(({ mapping }) => tableName(mapping)))}`,
       remedy: needsRoot
         ? `have its owner run ${viaRoot}, without which partitions stand for themselves, and ${add} for what is not in it`
-        : `have its owner run ${add}`,
+        : `have its owner run ${add}${otherwise}`,
       field,
     })
   }
+  checkFilters(publicationName, tables, published)
   const withheld = tables.flatMap(({ mapping, columns }) => {
-    const given = published.get(tableName(mapping))
+    const given = published.get(tableName(mapping))?.columns
     const lacking = given ? columns.filter((column) => !given.includes(column.name)) : []
     return lacking.map((column) => `${tableName(mapping)}.${plainName(column.name)}`)
   })
@@ -217,6 +239,21 @@ async function checkPublished(
       field,
     })
   }
+}
+
+/** A load reads all rows, and a row that leaves the filter by an update would stay in the copy. */
+function checkFilters(publicationName: string, tables: MappedTable[], published: Map<string, PublishedTable>): void {
+  const filtered = tables.filter(({ mapping }) => published.get(tableName(mapping))?.isFiltered)
+  const [first] = filtered
+  if (!first) return
+  const drop = alterPublication(publicationName, `DROP TABLE ${quotedTable(first.mapping)}`)
+  const add = alterPublication(publicationName, `ADD TABLE ${quotedTable(first.mapping)}`)
+  fail({
+    code: 'not_set_up',
+    reason: `the publication ${plainName(publicationName)} filters the rows of ${listed(filtered.map(({ mapping }) => tableName(mapping)))}`,
+    remedy: `have its owner publish all rows with ${drop}; ${add}, or filter in the engine with a view`,
+    field: 'settings.publicationName',
+  })
 }
 
 function checkMayPublish(server: Server, database: string, tables: MappedTable[]): void {

@@ -1,10 +1,11 @@
 // A moment of the source that several connections see alike, for as long as it is held. The tables that are read stay where they lie.
 import { randomBytes } from 'node:crypto'
-import { NotConnected, type Surroundings } from '../source.ts'
+import { NotConnected, SourceChanged, type Surroundings } from '../source.ts'
 import type { PostgresAccess } from './postgres-access.ts'
 import { lockFiles, type TableFiles } from './postgres-files.ts'
 import { type PostgresLink, parseLsn } from './postgres-link.ts'
 import type { MappedTable } from './postgres-tables.ts'
+import { tableName } from './postgres-words.ts'
 
 export interface HeldSnapshot {
   /** Exactly the transactions that were committed before it are in it; 0n where nothing is followed. */
@@ -21,6 +22,8 @@ export interface SnapshotOptions {
   tables: MappedTable[]
   /** To begin with, it may have to wait for all who are writing. */
   stopping: AbortSignal
+  /** Runs what waits on this link. */
+  whileWaiting?: <Result>(link: PostgresLink, work: () => Promise<Result>) => Promise<Result>
 }
 
 /** Tables are locked a little later than they are seen: somebody may come between. */
@@ -29,7 +32,7 @@ const mostAttempts = 5
 export async function holdSnapshot(
   access: PostgresAccess,
   surroundings: Surroundings,
-  { isFollowed, tables, stopping }: SnapshotOptions,
+  { isFollowed, tables, stopping, whileWaiting = (_, work) => work() }: SnapshotOptions,
 ): Promise<HeldSnapshot> {
   const whileWanted = { ...surroundings, signal: AbortSignal.any([surroundings.signal, stopping]) }
   for (let attempt = 1; attempt <= mostAttempts; attempt++) {
@@ -37,7 +40,8 @@ export async function holdSnapshot(
     try {
       // It is held for as long as the largest load takes.
       await holder.query(stayIdle)
-      const { lsn, name } = isFollowed ? await exportWithSlot(holder) : await exportPlain(holder)
+      const exporting = (): Promise<Exported> => (isFollowed ? exportWithSlot(holder) : exportPlain(holder))
+      const { lsn, name } = await whileWaiting(holder, exporting)
       const locked = await openLocked(access, whileWanted, name, tables)
       if (locked) {
         return {
@@ -60,7 +64,11 @@ export async function holdSnapshot(
     }
     await holder.close()
   }
-  throw new NotConnected()
+  const names = tables.map(({ mapping }) => tableName(mapping)).join(', ')
+  throw new SourceChanged(
+    `TRUNCATE, VACUUM FULL, CLUSTER or ALTER TABLE rewrote a table each of the ${mostAttempts} times that ${names} ` +
+      `${tables.length === 1 ? 'was' : 'were'} about to be loaded; the load begins again`,
+  )
 }
 
 /** Undefined when the snapshot does not see the tables as they lie now. */

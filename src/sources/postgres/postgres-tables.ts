@@ -52,7 +52,8 @@ export async function loadMappedTables(session: PostgresSession, config: Postgre
     const columns = allColumns.filter(({ name, isGenerated }) => !excluded.has(name) && !(isGenerated && isFollowed))
     return { ...table, allColumns, columns }
   })
-  for (const complaint of isFollowed ? [...complaints, ...complaintsWhenFollowed] : complaints) {
+  const followed = [...complaintsWhenFollowed, mappedTwice(tables)]
+  for (const complaint of isFollowed ? [...complaints, ...followed] : complaints) {
     complain(tables, complaint)
   }
   return tables
@@ -71,6 +72,7 @@ function complain<Table extends Mapped>(tables: Table[], complaint: Complaint<Ta
     reason: complaint.reason(listed(concerned.map(({ name }) => name))),
     remedy: complaint.remedy(concerned.map(({ table }) => table)),
     field: `tableMappings[${first.table.index}].${complaint.field}`,
+    mappings: concerned.map(({ table: { index } }) => index),
   })
 }
 
@@ -123,8 +125,31 @@ const missing = ({ allColumns }: MappedTable, names: string[]): string[] => {
   return names.filter((name) => !present.has(name))
 }
 
-const needsPrimaryKey = ({ mapping }: MappedTable): boolean =>
-  mapping.tableEngine === 'ReplacingMergeTree' && !mapping.useCustomSortingKey
+const needsPrimaryKey = (table: MappedTable): boolean => isReplacing(table) && !table.mapping.useCustomSortingKey
+
+/** The primary key stands at its end, so that no two rows are taken for one. */
+export function sortingKeyOf({
+  mapping,
+  found,
+  columns,
+}: Pick<MappedTable, 'mapping' | 'found' | 'columns'>): string[] {
+  if (!mapping.useCustomSortingKey) return found.primaryKey
+  const replicated = new Set(columns.map(({ name }) => name))
+  return [...new Set([...mapping.sortingKeys, ...found.primaryKey.filter((name) => replicated.has(name))])]
+}
+
+/** The primary key is the replica identity of a new table or partition, until somebody chooses another one. */
+export function isFoundByPrimaryKey(table: Pick<MappedTable, 'mapping' | 'found' | 'columns'>): boolean {
+  return sortingKeyOf(table).every((name) => table.found.primaryKey.includes(name))
+}
+
+const isReplacing = ({ mapping }: Mapped): boolean => mapping.tableEngine === 'ReplacingMergeTree'
+
+/** No two rows have the same values in its sorting key. */
+function isSortedBy(table: MappedTable, keys: string[][]): boolean {
+  const sortingKey = sortingKeyOf(table)
+  return keys.some((key) => key.every((name) => sortingKey.includes(name)))
+}
 
 const complaints: Complaint<MappedTable>[] = [
   {
@@ -193,6 +218,18 @@ const complaints: Complaint<MappedTable>[] = [
     remedy: () => 'do not exclude it, or choose columns with useCustomSortingKey and sortingKeys',
     field: 'excludedColumns',
   },
+  {
+    code: 'not_set_up',
+    of: nameIf((table) => {
+      const isUnique = isSortedBy(table, table.found.uniqueKeys)
+      return isReplacing(table) && !isUnique
+    }),
+    reason: (names) =>
+      `a ReplacingMergeTree keeps one row for each sorting key, and several rows may have the same sortingKeys in ${names}`,
+    remedy: () =>
+      'add a primary key, or a unique index of columns that are NOT NULL and in sortingKeys, or use the tableEngine MergeTree',
+    field: 'sortingKeys',
+  },
 ]
 
 const complaintsWhenFollowed: Complaint<MappedTable>[] = [
@@ -209,7 +246,10 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
     code: 'not_set_up',
     of: nameIf(({ found }) => !found.isLogged),
     reason: (names) => `changes cannot be followed in what is not in the write-ahead log: ${names}`,
-    remedy: (tables) => alterEach(tables, 'SET LOGGED'),
+    remedy: (tables) =>
+      tables.some(({ found }) => found.kind === 'p')
+        ? 'run ALTER TABLE … SET LOGGED for each of its partitions that is unlogged'
+        : alterEach(tables, 'SET LOGGED'),
     field: 'sourceTable',
   },
   {
@@ -217,24 +257,49 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
     of: nameIf(({ found }) => !found.hasIdentity),
     reason: (names) => `updates and deletes do not tell which row they mean in ${names}`,
     remedy: (tables) =>
-      `add a primary key, or ${alterEach(tables, 'REPLICA IDENTITY FULL')}${
-        tables.some(({ found }) => found.kind === 'p') ? ', for every partition too' : ''
-      }`,
+      `add a primary key that is not DEFERRABLE, or ${alterEach(tables, 'REPLICA IDENTITY FULL')}${alsoPartitions(tables)}`,
     field: 'sourceTable',
   },
   {
     code: 'not_set_up',
-    of: columnsIf(({ mapping, found }) =>
-      mapping.tableEngine !== 'ReplacingMergeTree' || !mapping.useCustomSortingKey || found.hasFullIdentity
-        ? []
-        : mapping.sortingKeys.filter((name) => !found.identityKey.includes(name)),
+    of: nameIf((table) => isReplacing(table) && !isSortedBy(table, table.found.immediateKeys)),
+    reason: (names) =>
+      `two rows may have the same sorting key for a moment, because its constraint is DEFERRABLE, and one of them would be lost in ${names}`,
+    remedy: () => 'make the constraint NOT DEFERRABLE, or use the tableEngine MergeTree',
+    field: 'sortingKeys',
+  },
+  {
+    code: 'not_set_up',
+    of: columnsIf((table) =>
+      isReplacing(table) && !table.found.hasFullIdentity
+        ? sortingKeyOf(table).filter((name) => !table.found.identityKey.includes(name))
+        : [],
     ),
     reason: (names) =>
-      `a row that is sorted anew leaves its old place only when updates tell where that was, and they do not tell ${names}`,
-    remedy: (tables) => `${alterEach(tables, 'REPLICA IDENTITY FULL')}, or sort by columns of the primary key`,
+      `updates and deletes find a row by its old sorting key, and the replica identity does not have ${names}`,
+    remedy: (tables) =>
+      `${alterEach(tables, 'REPLICA IDENTITY FULL')}${alsoPartitions(tables)}, or sort by columns of the replica identity, which is the primary key by default`,
     field: 'sortingKeys',
   },
 ]
+
+/** Each change comes once, in the name of one of them. */
+function mappedTwice(tables: MappedTable[]): Complaint<MappedTable> {
+  const ids = new Set(tables.map(({ found }) => found.id))
+  return {
+    code: 'not_set_up',
+    of: nameIf(({ found }) => found.ancestors.some((id) => ids.has(id))),
+    reason: (names) =>
+      `changes of a partition come in the name of its partitioned table, which is mapped beside ${names}`,
+    remedy: () => 'map the partitioned table, or its partitions, and not both',
+    field: 'sourceTable',
+  }
+}
+
+/** A partition has a replica identity of its own, which is the default when it is created. */
+function alsoPartitions(tables: MappedTable[]): string {
+  return tables.some(({ found }) => found.kind === 'p') ? ', for every partition too' : ''
+}
 
 function alterEach([first, ...others]: Mapped[], change: string): string {
   const statement = `run ALTER TABLE ${quotedTable(first!.mapping)} ${change}`

@@ -227,6 +227,8 @@ describe('types that a server makes up', () => {
       name: 'a',
       typeId: '2',
       modifier: -1,
+      revision: '731',
+      hasStoredDefault: false,
       isNotNull: false,
       isGenerated: false,
       mayRead: true,
@@ -239,6 +241,8 @@ describe('types that a server makes up', () => {
       baseModifier: -1,
       isNotNull: false,
       elementId: '0',
+      delimiter: ',',
+      labels: [],
     }
     const answers: object[][] = [[column], [type]]
     const session: PostgresSession = {

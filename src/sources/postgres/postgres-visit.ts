@@ -1,10 +1,11 @@
-// Short visits to the PostgreSQL of a pipe that no worker is connected to: how much log its slot keeps there, and what it has left
-// behind. Nobody's connection is ended for it.
+// Short visits to the PostgreSQL of a pipe, beside the connections of its worker: how much log its slot keeps there, and what it has
+// left behind. Nobody's connection is ended for it.
 import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import { NotConnected, ProbeFailure, type SourceContext, type Surroundings } from '../source.ts'
+import { loginOf } from './postgres-connection.ts'
 import { postgresFailure } from './postgres-failure.ts'
 import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
 
@@ -92,9 +93,8 @@ async function visit<Result>(
   { egress, signal }: Surroundings,
   work: (link: PostgresLink) => Promise<Result>,
 ): Promise<Result> {
-  const { username = '', password = '' } = secrets.credentials ?? {}
   try {
-    const link = await openLink({ ...place, username, password }, context, { egress, signal, isReplication: false })
+    const link = await openLink(loginOf(place, secrets), context, { egress, signal, isReplication: false })
     try {
       return await work(link)
     } finally {

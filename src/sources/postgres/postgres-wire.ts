@@ -29,6 +29,14 @@ export class OtherSignIn extends Error {
   }
 }
 
+/** The server wants the password in a way that would reveal it, and the password is not for this server. */
+export class PasswordKept extends Error {
+  constructor() {
+    super('the password was not sent')
+    this.name = 'PasswordKept'
+  }
+}
+
 /** The server reports an error in place of an answer, before anything was agreed. */
 export class ErrorAtStart extends Error {
   constructor() {
@@ -75,6 +83,7 @@ const maxValues = 1_500_000
 /** What `pg` uses of a socket. It is connected already: `connect` does nothing but say so. */
 export class MessageStream extends EventEmitter {
   readonly #socket: Socket
+  readonly #keepsPassword: boolean
   #pending: Buffer[] = []
   #pendingBytes = 0
   #neededBytes = headerBytes
@@ -85,9 +94,11 @@ export class MessageStream extends EventEmitter {
   #hasSignedIn = false
   #signInStep = 0
 
-  constructor(socket: Socket) {
+  /** `keepsPassword`: only SCRAM is answered, which shows that the password is known and does not reveal it. */
+  constructor(socket: Socket, { keepsPassword = false } = {}) {
     super()
     this.#socket = socket
+    this.#keepsPassword = keepsPassword
     socket.on('data', this.#onData)
     socket.on('close', this.#onClose)
     socket.resume()
@@ -142,7 +153,8 @@ export class MessageStream extends EventEmitter {
       this.#deliver()
     } catch (error) {
       this.#pending = []
-      this.emit('error', error instanceof OtherSignIn || error instanceof TooMuch ? error : new NotPostgres())
+      const isOurs = error instanceof OtherSignIn || error instanceof PasswordKept || error instanceof TooMuch
+      this.emit('error', isOurs ? error : new NotPostgres())
       this.#socket.destroy()
     }
   }
@@ -169,7 +181,7 @@ export class MessageStream extends EventEmitter {
     if (letter === 'T') this.#columns = body.readUInt16BE(0)
     if (letter === 'D') this.#countValues(body.readUInt16BE(0))
     if (++this.#messages > maxMessages || this.#values > maxValues) throw new TooMuch()
-    if (letter === 'R') this.#checkSignIn(body.readInt32BE(0))
+    if (letter === 'R') this.#checkSignIn(body.readInt32BE(0), body.subarray(4))
     if (letter === 'Z') this.#hasSignedIn = true
     // Errors and notices: fields that each end with a zero, and a zero in place of the next field.
     if ((letter === 'E' || letter === 'N') && !endsFields(body)) throw new NotPostgres()
@@ -180,9 +192,10 @@ export class MessageStream extends EventEmitter {
     this.#values += count
   }
 
-  #checkSignIn(step: number): void {
+  #checkSignIn(step: number, data: Buffer): void {
     if (this.#hasSignedIn) throw new NotPostgres()
     if (!passwordSteps.includes(step)) throw new OtherSignIn()
+    if (this.#keepsPassword && revealsPassword(step, data)) throw new PasswordKept()
     // Each of these goes on with the one before.
     const isInOrder = (step !== 11 && step !== 12) || this.#signInStep === step - 1
     if (!isInOrder) throw new NotPostgres()
@@ -192,6 +205,18 @@ export class MessageStream extends EventEmitter {
 
 /** Done, a password in the clear, one with MD5, and the three of SCRAM. */
 const passwordSteps = [0, 3, 5, 10, 11, 12]
+
+/** With few iterations, whoever has the answer of SCRAM can try out passwords quickly. */
+const leastIterations = 4096
+/** As PostgreSQL sends it. In any other message, the driver might find other iterations than we do. */
+const firstMessage = /^r=[\x21-\x2b\x2d-\x7e]+,s=[A-Za-z0-9+/=]+,i=(\d{1,9})$/
+
+function revealsPassword(step: number, data: Buffer): boolean {
+  if (step === 3 || step === 5) return true
+  if (step !== 11) return false
+  const iterations = firstMessage.exec(data.toString('latin1'))?.[1]
+  return iterations === undefined || Number(iterations) < leastIterations
+}
 
 function endsFields(body: Buffer): boolean {
   let field = 0

@@ -4,7 +4,7 @@ import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import type { ProbeOptions, ProbeResult, ProbeStep, Source, SourceContext } from '../source.ts'
 import { listTables, loadServer } from './postgres-catalogue.ts'
-import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
+import { type Login, loginOf, openSession, type PostgresSession } from './postgres-connection.ts'
 import { postgresFailure } from './postgres-failure.ts'
 import { checkPublication, checkReplication, checkVersion } from './postgres-replication.ts'
 import { readRows, toSample } from './postgres-sample.ts'
@@ -15,8 +15,7 @@ const mostTables = 1_000
 /** Without mappings, a probe lists the tables that there are and asks nothing of how the server is set up. */
 export function makePostgresSource(config: PostgresSource, secrets: SourceSecrets, context: SourceContext): Source {
   const { host, port, database } = config
-  const { username = '', password = '' } = secrets.credentials ?? {}
-  const login: Login = { host, port, database, username, password }
+  const login = loginOf(config, secrets)
   return {
     async probe(options) {
       let step: ProbeStep = 'connect'

@@ -9,10 +9,11 @@ import {
   QueueServiceClient,
   StorageSharedKeyCredential,
 } from '@azure/storage-queue'
+import { findFreePorts } from '../../../src/lib/free-port.ts'
 import type { AzureServer } from '../../sources/object-server.ts'
 import type { AzureQueueServer } from '../../sources/queue-worlds.ts'
 import { installedFolder, pinnedVersion } from './installed.ts'
-import { accepts, findFreePorts, makeServerFolder, startServer } from './server-process.ts'
+import { accepts, makeServerFolder, startServer } from './server-process.ts'
 
 const account = 'penstocktest'
 

@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findFreePorts } from '../../../src/lib/free-port.ts'
 import { type EngineServer, startEngine } from './engine.ts'
 import { debianProgram } from './installed.ts'
-import { findFreePorts, makeServerFolder } from './server-process.ts'
+import { readQueryLog } from './query-log.ts'
+import { makeServerFolder } from './server-process.ts'
 
 /** `logEveryMs`: so often it writes what was asked of it into its log of queries. Tests do not want to wait for that. */
 export async function startClickHouse({ logEveryMs = 200 } = {}): Promise<EngineServer> {
@@ -27,7 +29,7 @@ export async function startClickHouse({ logEveryMs = 200 } = {}): Promise<Engine
       reader: { username: 'reader', password },
       powerless: { username: 'powerless', password },
     },
-    loggedSettings: { names: 'Settings.Names', values: 'Settings.Values' },
+    listQueries: readQueryLog,
   })
 }
 

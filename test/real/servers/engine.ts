@@ -1,6 +1,5 @@
 // What the tests need of a ClickHouse, whichever it is, and how one runs that is killed and comes back on the same port with the
 // same data: a shell starts it again and again in one folder. When that shell ends, the engine ends with it.
-import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -54,8 +53,8 @@ export interface EngineProgram {
   command: string[]
   environment?: Record<string, string>
   users: Pick<EngineServer, 'user' | 'reader' | 'powerless'>
-  /** The expression that gives the settings of a row of system.query_log as two arrays of equal length. */
-  loggedSettings: { names: string; values: string }
+  /** As EngineServer.listQueries; it may ask the engine. */
+  listQueries(query: EngineServer['query'], containing: string): Promise<LoggedQuery[]>
 }
 
 // 137: it was killed. An engine that ends for another reason, as when it cannot start, does not come back.
@@ -74,10 +73,6 @@ const againScript = `
 
 const host = '127.0.0.1'
 const restartTimeoutMs = 90_000
-/** Until the log has what was asked last, on a machine that has other things to do. */
-const logTimeoutMs = 60_000
-/** From then on, for the end of what was begun before: what an engine had begun when it was killed has none. */
-const endTimeoutMs = 5_000
 
 export async function startEngine(program: EngineProgram): Promise<EngineServer> {
   const { name, folder, port, environment = {}, users } = program
@@ -116,7 +111,7 @@ export async function startEngine(program: EngineProgram): Promise<EngineServer>
     port,
     ...users,
     query,
-    listQueries: (containing) => listQueries(query, program.loggedSettings, containing),
+    listQueries: (containing) => program.listQueries(query, containing),
     get pid() {
       if (pid === undefined) throw new Error(`${name} does not run`)
       return pid
@@ -157,66 +152,4 @@ async function ask(
   const answer = await response.text()
   if (!response.ok) throw new Error(`${response.status}: ${answer}`)
   return answer
-}
-
-/**
- * Waits for the log: it is told of the end of a query after who asked it, and `SYSTEM FLUSH LOGS`
- * can return when another flush ends that began earlier. Entries keep their order, so all that was
- * asked before is there when a question that is asked now is.
- */
-async function listQueries(
-  query: EngineServer['query'],
-  settings: EngineProgram['loggedSettings'],
-  containing: string,
-): Promise<LoggedQuery[]> {
-  const deadlineMs = Date.now() + logTimeoutMs
-  let isThereAtMs: number | undefined
-  const last = `SELECT '${randomUUID()}'`
-  await query(last)
-  while (true) {
-    const rows = await readLog(query, settings, containing, last)
-    const ended = rows.filter(({ type }) => type !== begunType)
-    if (rows.some((row) => row.query === last)) isThereAtMs ??= Date.now()
-    const hasEnded = rows.every(({ id }) => ended.some((row) => row.id === id))
-    if (isThereAtMs !== undefined && (hasEnded || Date.now() > isThereAtMs + endTimeoutMs))
-      return ended.filter((row) => row.query !== last).map(readLoggedQuery)
-    if (isThereAtMs === undefined && Date.now() > deadlineMs)
-      throw new Error(`what was asked is not in the log of queries after ${logTimeoutMs} ms`)
-    await sleep(50)
-  }
-}
-
-interface LogRow extends Pick<LoggedQuery, 'query' | 'exception'> {
-  id: string
-  type: number
-  names: string[]
-  values: string[]
-  writtenRows: string
-}
-
-const begunType = 1
-
-async function readLog(
-  query: EngineServer['query'],
-  { names, values }: EngineProgram['loggedSettings'],
-  containing: string,
-  last: string,
-): Promise<LogRow[]> {
-  await query('SYSTEM FLUSH LOGS')
-  const [text, lastText] = [containing, last].map((part) => part.replaceAll('\\', '\\\\').replaceAll("'", "\\'"))
-  // This query is in the log, too.
-  const log = await query(`
-    SELECT query_id AS id, toInt8(type) AS type, query, ${names} AS names, ${values} AS values,
-      toString(written_rows) AS writtenRows, exception
-    FROM system.query_log
-    WHERE (position(query, '${text}') > 0 OR query = '${lastText}') AND position(query, 'system.query_log') = 0
-    ORDER BY event_time
-    FORMAT JSONEachRow`)
-  const lines = log.split('\n').filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line))
-}
-
-function readLoggedQuery({ query, names, values, writtenRows, exception }: LogRow): LoggedQuery {
-  const settings = Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
-  return { query, settings, writtenRows: Number(writtenRows), exception }
 }

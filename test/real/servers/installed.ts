@@ -5,14 +5,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-export type Installable = 'kafka' | 'versitygw' | 'moto' | 'chdb' | 'azurite'
+export type Installable = 'kafka' | 'versitygw' | 'moto' | 'azurite'
 
 /** Which file pins it; install.sh knows the same names. */
 const pins: Record<Installable, string> = {
   kafka: 'pom.xml',
   versitygw: 'go.mod',
   moto: 'requirements.txt',
-  chdb: 'requirements-chdb.txt',
   azurite: 'package-lock.json',
 }
 

@@ -2,12 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findFreePorts } from '../../../src/lib/free-port.ts'
 import { type Certificates, makeCertificates } from '../../sources/certificates.ts'
 import type { KafkaServer, Login } from '../../sources/kafka-server.ts'
 import { debianProgram, installedFolder, pinnedVersion } from './installed.ts'
 import { committedOffsets, createTopic, isAnswering, produce } from './kafka-administration.ts'
 import { type Addresses, brokerProperties, listenerNames } from './kafka-properties.ts'
-import { findFreePorts, makeServerFolder, startServer } from './server-process.ts'
+import { makeServerFolder, startServer } from './server-process.ts'
 
 // Quick to start and small, rather than quick to serve.
 const javaOptions = '-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn'

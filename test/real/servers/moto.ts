@@ -1,9 +1,10 @@
 // moto: Kinesis, S3, IAM and STS of AWS, which check signatures, permissions and whom a role trusts. Its users are made while it
 // still lets everyone do everything.
 import { join } from 'node:path'
+import { findFreePort } from '../../../src/lib/free-port.ts'
 import type { AccessKey } from '../../sources/kinesis-server.ts'
 import { installedFolder, pinnedVersion } from './installed.ts'
-import { findFreePort, makeServerFolder, startServer } from './server-process.ts'
+import { makeServerFolder, startServer } from './server-process.ts'
 
 export interface RoleOptions {
   /** Without it, the role is not given out. */

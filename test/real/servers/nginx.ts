@@ -1,9 +1,10 @@
 // Debian's nginx with deploy/nginx.conf as it stands: only addresses, ports and files are others. Runs as nobody special.
 import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findFreePorts } from '../../../src/lib/free-port.ts'
 import { makeCertificates } from '../../sources/certificates.ts'
 import { debianProgram } from './installed.ts'
-import { type Account, accepts, findFreePorts, makeServerFolder, startServer } from './server-process.ts'
+import { type Account, accepts, makeServerFolder, startServer } from './server-process.ts'
 
 /** What nginx did with one request. */
 export interface Passage {

@@ -6,10 +6,11 @@ import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { findFreePort } from '../../../src/lib/free-port.ts'
 import { makeCertificates } from '../../sources/certificates.ts'
 import type { PostgresServer } from '../../sources/postgres-conformance.ts'
 import { debianProgram } from './installed.ts'
-import { type Account, findFreePort, makeServerFolder, startServer } from './server-process.ts'
+import { type Account, makeServerFolder, startServer } from './server-process.ts'
 
 const run = promisify(execFile)
 const host = '127.0.0.1'

@@ -1,10 +1,9 @@
 // Servers that are programs of their own. A server ends, and its folder goes, when it is stopped or when the process that
 // started it is gone, however that came: a shell between the two waits for its input to close.
 import { spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chown, mkdtemp } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -93,21 +92,6 @@ export async function startServer(program: ServerProgram): Promise<ServerProcess
   throw new Error(`${name} did not start; its last words:\n${lastWords}`)
 }
 
-/** Ports that nothing listens on, below the range from which outgoing connections take theirs. */
-export async function findFreePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  while (ports.size < count) {
-    const port = randomInt(15_000, 32_000)
-    if (await isFree(port)) ports.add(port)
-  }
-  return [...ports]
-}
-
-export async function findFreePort(): Promise<number> {
-  const [port] = await findFreePorts(1)
-  return port!
-}
-
 export async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   try {
@@ -117,17 +101,5 @@ export async function accepts(port: number): Promise<boolean> {
     return false
   } finally {
     socket.destroy()
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer()
-  try {
-    await once(probe.listen(port, '127.0.0.1'), 'listening')
-    probe.close()
-    await once(probe, 'close')
-    return true
-  } catch {
-    return false
   }
 }

@@ -5,9 +5,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { CreateBucketCommand, PutBucketPolicyCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { findFreePort } from '../../../src/lib/free-port.ts'
 import type { AccessKeyPair, ObjectServer } from '../../sources/object-server.ts'
 import { installedFolder, pinnedVersion } from './installed.ts'
-import { findFreePort, makeServerFolder, startServer } from './server-process.ts'
+import { makeServerFolder, startServer } from './server-process.ts'
 
 const run = promisify(execFile)
 const region = 'eu-west-1'

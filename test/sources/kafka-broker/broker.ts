@@ -64,6 +64,13 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
     compact(topic, firstOffset, beforeOffset) {
       state.topics.find(topic)?.partitions[0]?.compact(firstOffset, beforeOffset)
     },
+    truncate(topic, partition, offset) {
+      const log = state.topics.find(topic)?.partitions[partition]
+      if (!log) throw new Error(`The topic ${topic} has no partition ${partition}`)
+      log.truncate(offset)
+      state.topics.changed()
+      return log.endOffset
+    },
     async committedOffsets(group) {
       const offsets = [...(state.groups.find(group)?.offsets ?? [])]
       return Object.fromEntries(offsets.map(([place, { offset }]) => [place, offset]))

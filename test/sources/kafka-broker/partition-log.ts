@@ -150,6 +150,14 @@ export class PartitionLog {
     this.#batches.splice(0, this.#batches.length, ...this.#batches.filter((batch) => !isGone(batch)))
   }
 
+  /** As an election of a leader that lacks records does. Batches are lost whole. */
+  truncate(offset: number): void {
+    const kept = this.#batches.filter(({ lastOffset }) => lastOffset < offset)
+    this.#batches.splice(0, this.#batches.length, ...kept)
+    this.#latestOf.clear()
+    this.endOffset = Math.max(this.startOffset, (kept.at(-1)?.lastOffset ?? -1) + 1)
+  }
+
   /** As retention does. Batches that still have a record are kept whole. */
   deleteBefore(offset: number): void {
     this.startOffset = Math.max(this.startOffset, offset)

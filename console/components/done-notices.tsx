@@ -1,0 +1,20 @@
+import { CloseButton } from '@mantine/core'
+import { useSyncExternalStore } from 'react'
+import { closeNotice, shownNotices, subscribe } from '../api/done-notices.ts'
+import { CheckIcon } from './icons.tsx'
+
+/** Once, beside the pages. The frame is always there: only then do screen readers say what comes into it. */
+export function DoneNotices() {
+  const shown = useSyncExternalStore(subscribe, shownNotices)
+  return (
+    <div role="status" className="done-notices">
+      {shown.map(({ id, text }) => (
+        <div key={id} className="done-notice">
+          <CheckIcon size={18} />
+          <span>{text}</span>
+          <CloseButton size="sm" aria-label="Close this message" onClick={() => closeNotice(id)} />
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+// What stands in the rows of long lists: one plain element each.
+import { useRouter } from '@tanstack/react-router'
+import type { MouseEvent, ReactNode, Ref } from 'react'
+
+const isPlainClick = (event: MouseEvent): boolean =>
+  event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+
+/** A link to a page of the console: `to` is its path below /console. */
+export function RowLink({ to, isStrong = false, children }: { to: string; isStrong?: boolean; children: ReactNode }) {
+  const router = useRouter()
+  const preload = () => void router.preloadRoute({ to })
+  return (
+    <a
+      href={`/console${to}`}
+      className={isStrong ? 'row-link row-strong' : 'row-link'}
+      onMouseEnter={preload}
+      onFocus={preload}
+      onClick={(event) => {
+        if (!isPlainClick(event)) return
+        event.preventDefault()
+        void router.navigate({ to })
+      }}
+    >
+      {children}
+    </a>
+  )
+}
+
+/** A button that, when it cannot be used, says why to whoever points at it or reaches it with the keyboard. */
+export function RowButton({
+  label,
+  reason,
+  isDanger = false,
+  onClick,
+  children,
+  ...props
+}: {
+  /** The accessible name: begins with the visible text, and names the row. */
+  label: string
+  reason?: string | undefined
+  isDanger?: boolean
+  onClick: (event: MouseEvent<HTMLButtonElement>) => void
+  children: ReactNode
+  ref?: Ref<HTMLButtonElement>
+  'aria-haspopup'?: 'menu'
+}) {
+  return (
+    <button
+      {...props}
+      type="button"
+      className={isDanger ? 'row-button row-danger' : 'row-button'}
+      aria-label={reason === undefined ? label : `${label}. ${reason}`}
+      aria-disabled={reason === undefined ? undefined : true}
+      data-tip={reason}
+      onClick={(event) => {
+        if (reason === undefined) onClick(event)
+      }}
+    >
+      {children}
+    </button>
+  )
+}

@@ -1,0 +1,20 @@
+// A type that an engine has, in place of one that it does not have.
+import { findUnknownFamily } from './check-destination.ts'
+import { GrammarError } from './grammar-tokens.ts'
+
+/** Of the engine with these families: the type itself, or one that holds its values as they are written. */
+export function availableType(type: string, families: ReadonlySet<string>): string {
+  if (!isUnknown(type, families)) return type
+  const [, inner] = /^Nullable\((.*)\)$/s.exec(type) ?? []
+  const other = (inner ?? type) === 'Bool' ? 'UInt8' : 'String'
+  return inner === undefined ? other : `Nullable(${other})`
+}
+
+function isUnknown(type: string, families: ReadonlySet<string>): boolean {
+  try {
+    return findUnknownFamily(type, families) !== undefined
+  } catch (error) {
+    if (error instanceof GrammarError) return false
+    throw error
+  }
+}

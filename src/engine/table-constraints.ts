@@ -1,0 +1,56 @@
+// The constraints that a table checks, and its columns as another table would be created with: what is inserted into that one has
+// the values that the constraints are about, without being checked.
+import type { EngineClient } from './client.ts'
+import { EngineError } from './engine.ts'
+import { quoteName, quoteText } from './names.ts'
+import { fullName, parseRows, type TablePlace } from './side-tables.ts'
+
+export interface Constraint {
+  /** As the engine writes it. */
+  name: string
+  expression: string
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+  default_kind: string
+  default_expression: string
+}
+
+/** None when the engine does not show them. */
+export async function loadConstraints(
+  client: EngineClient,
+  table: TablePlace,
+  signal: AbortSignal,
+): Promise<{ constraints: Constraint[]; definitions: string[] }> {
+  const constraints = constraintsIn(await definitionOf(client, table, signal))
+  if (constraints.length === 0) return { constraints, definitions: [] }
+  const answer = await client.query(
+    'SELECT name, type, default_kind, default_expression FROM system.columns ' +
+      `WHERE database = ${quoteText(table.database)} AND table = ${quoteText(table.table)} FORMAT JSONEachRow`,
+    { signal },
+  )
+  const definitions = parseRows<ColumnRow>(answer).map(
+    ({ name, type, default_kind: kind, default_expression: expression }) =>
+      [quoteName(name), type, kind, expression].filter((part) => part !== '').join(' '),
+  )
+  return { constraints, definitions }
+}
+
+async function definitionOf(client: EngineClient, table: TablePlace, signal: AbortSignal): Promise<string> {
+  try {
+    return await client.query(`SHOW CREATE TABLE ${fullName(table)} FORMAT TSVRaw`, { signal })
+  } catch (error) {
+    if (error instanceof EngineError && error.kind === 'user') return ''
+    throw error
+  }
+}
+
+/** The engine writes each column and each constraint on a line of its own, and newlines in names and texts as `\n`. */
+function constraintsIn(definition: string): Constraint[] {
+  return definition.split('\n').flatMap((line) => {
+    const [, name, expression] = /^ {4}CONSTRAINT (`(?:[^`\\]|\\.)*`|\w+) CHECK (.*[^,]),?$/.exec(line) ?? []
+    return name !== undefined && expression !== undefined ? [{ name, expression }] : []
+  })
+}

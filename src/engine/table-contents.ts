@@ -1,0 +1,160 @@
+// Sizes of tables and their newest rows, for people who look at what has arrived. Reads only.
+import type { EngineClient } from './client.ts'
+import type { EngineColumn } from './engine.ts'
+import { quoteName, quoteText } from './names.ts'
+import { fullName, parseRows, queryTables, type TablePlace } from './side-tables.ts'
+import { isMergeTree, isReplicated } from './table-delivery.ts'
+
+export interface TableSize extends TablePlace {
+  /** As the engine names it: `MergeTree`, `View`. */
+  engine: string
+  /** Null when the engine does not count them: views, and tables of other databases. */
+  rows: number | null
+  /** Compressed, on disk. */
+  bytes: number | null
+}
+
+export interface NewestRows {
+  columns: EngineColumn[]
+  /** As texts, in the order of the columns; null is NULL. */
+  rows: (string | null)[][]
+  /** Whether a value was too long and is shortened. */
+  isCut: boolean
+}
+
+/** Of the values in one answer, before escapes. */
+const maxBytes = 1_048_576
+const maxValueBytes = 10_000
+/** A table that gets many small inserts has many parts. */
+const maxParts = 50
+
+interface TableLine extends TablePlace {
+  engine: string
+  engineFull: string
+  sortingKey: string
+}
+
+/** Of one database, or of all that are the user's; ordered by name. Tables that do not exist are left out. */
+export async function listTableSizes(
+  client: EngineClient,
+  { database, tables, limit }: { database?: string; tables?: string[]; limit: number },
+  signal: AbortSignal,
+): Promise<TableSize[]> {
+  const where = (nameColumn: string): string =>
+    [
+      database === undefined
+        ? "database NOT IN ('system', 'information_schema', 'INFORMATION_SCHEMA', '')"
+        : `database = ${quoteText(database)}`,
+      ...(tables ? [`${nameColumn} IN (${tables.map(quoteText).join(', ')})`] : []),
+    ].join(' AND ')
+  const found = await queryTables(
+    client,
+    `SELECT database, name AS table, engine FROM system.tables WHERE ${where('name')} ` +
+      `ORDER BY database, table LIMIT ${limit} FORMAT JSONEachRow`,
+    signal,
+  )
+  const parts = await client.query(
+    'SELECT database, table, sum(rows) AS rowCount, sum(bytes_on_disk) AS byteCount FROM system.parts ' +
+      `WHERE active AND ${where('table')} GROUP BY database, table FORMAT JSONEachRow`,
+    { signal, settings: readSettings },
+  )
+  const sizes = new Map(
+    parseRows<TablePlace & { rowCount: string; byteCount: string }>(parts).map((line) => [fullName(line), line]),
+  )
+  return parseRows<TablePlace & { engine: string }>(found).map((line) => {
+    const size = sizes.get(fullName(line))
+    const none = isMergeTree(line.engine) ? 0 : null
+    return { ...line, rows: size ? Number(size.rowCount) : none, bytes: size ? Number(size.byteCount) : none }
+  })
+}
+
+/**
+ * The rows of the parts that were written last, by the version column of a ReplacingMergeTree or else by the sorting key, highest
+ * first. Undefined when the table does not exist.
+ */
+export async function readNewestRows(
+  client: EngineClient,
+  table: TablePlace,
+  { limit, timeoutMs }: { limit: number; timeoutMs: number },
+  signal: AbortSignal,
+): Promise<NewestRows | undefined> {
+  const [line] = parseRows<TableLine>(
+    await queryTables(
+      client,
+      'SELECT database, name AS table, engine, engine_full AS engineFull, sorting_key AS sortingKey FROM system.tables ' +
+        `WHERE database = ${quoteText(table.database)} AND name = ${quoteText(table.table)} FORMAT JSONEachRow`,
+      signal,
+    ),
+  )
+  if (!line) return undefined
+  const columns = await listReadable(client, table, signal)
+  if (columns.length === 0) return { columns, rows: [], isCut: false }
+  const valueBytes = Math.max(16, Math.min(maxValueBytes, Math.floor(maxBytes / (limit * columns.length))))
+  const values = columns.map(({ name }) => `substring(toString(${quoteName(name)}), 1, ${valueBytes + 1})`)
+  const parts = isMergeTree(line.engine) ? await listNewestParts(client, line, limit, signal) : undefined
+  const filter = parts ? ` WHERE _part IN (${parts.map(quoteText).join(', ')})` : ''
+  const answer = await client.query(
+    `SELECT ${values.join(', ')} FROM ${fullName(table)}${filter}${orderOf(line, columns)} LIMIT ${limit} FORMAT JSONCompact`,
+    { signal, settings: { ...readSettings, max_execution_time: Math.ceil(timeoutMs / 1000) } },
+  )
+  let isCut = false
+  const shorten = (value: string | null): string | null => {
+    if (value === null || Buffer.byteLength(value) <= valueBytes) return value
+    isCut = true
+    // A character that was cut in half has become U+FFFD.
+    return Buffer.from(value)
+      .subarray(0, valueBytes)
+      .toString('utf8')
+      .replace(/\uFFFD$/, '')
+  }
+  const { data } = JSON.parse(answer) as { data: (string | null)[][] }
+  return { columns, rows: data.map((row) => row.map(shorten)), isCut }
+}
+
+/** The statement changes nothing, whatever the user may do; other settings can still be sent. */
+const readSettings = { readonly: 2 }
+
+/** Not those of an aggregation's state, which have no text. */
+async function listReadable(client: EngineClient, table: TablePlace, signal: AbortSignal): Promise<EngineColumn[]> {
+  const answer = await client.query(
+    `SELECT name, type FROM system.columns WHERE database = ${quoteText(table.database)} ` +
+      `AND table = ${quoteText(table.table)} FORMAT JSONEachRow`,
+    { signal, settings: readSettings },
+  )
+  return parseRows<EngineColumn>(answer).filter(({ type }) => !type.startsWith('AggregateFunction('))
+}
+
+/** As many as hold the rows asked for. A part that a merge replaces before it is read is missed until the next call. */
+async function listNewestParts(
+  client: EngineClient,
+  { database, table, engine }: TableLine,
+  limit: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  // Replicated tables number the blocks of each partition on their own.
+  const newest = isReplicated(engine) ? 'modification_time DESC, max_block_number DESC' : 'max_block_number DESC'
+  const answer = await client.query(
+    `SELECT name, rows FROM system.parts WHERE active AND database = ${quoteText(database)} ` +
+      `AND table = ${quoteText(table)} ORDER BY ${newest} LIMIT ${maxParts} FORMAT JSONEachRow`,
+    { signal, settings: readSettings },
+  )
+  const parts: string[] = []
+  let rows = 0
+  for (const part of parseRows<{ name: string; rows: string }>(answer)) {
+    if (rows >= limit) break
+    parts.push(part.name)
+    rows += Number(part.rows)
+  }
+  // An empty list is not a list to the engine.
+  return parts.length > 0 ? parts : ['']
+}
+
+function orderOf({ engineFull, sortingKey }: TableLine, columns: EngineColumn[]): string {
+  const version = /^(?:Replicated)?ReplacingMergeTree\(([^()]*)\)/.exec(engineFull)?.[1]?.split(', ')
+  const byVersion = columns.find(({ name }) => version?.includes(name) || version?.includes(quoteName(name)))
+  if (byVersion) return ` ORDER BY ${quoteName(byVersion.name)} DESC`
+  // An expression is not ordered by: the engine would read the whole table.
+  const names = sortingKey.split(', ')
+  const isPlain = names.every((name) => columns.some((column) => column.name === name))
+  return isPlain ? ` ORDER BY ${names.map((name) => `${quoteName(name)} DESC`).join(', ')}` : ''
+}

@@ -1,0 +1,45 @@
+// Files with secrets in them, readable by nobody else.
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { StartError } from './start-error.ts'
+
+/** The whole file or none of it, also through a crash. `create` refuses to replace a file. */
+export function writePrivateFile(file: string, text: string, mode: 'create' | 'replace'): void {
+  const unfinished = `${file}.${process.pid}.tmp`
+  try {
+    writeFileSync(unfinished, text, { mode: 0o600, flush: true })
+    if (mode === 'create') {
+      linkSync(unfinished, file)
+      unlinkSync(unfinished)
+    } else renameSync(unfinished, file)
+    const folder = openSync(dirname(file), 'r')
+    fsyncSync(folder)
+    closeSync(folder)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw new StartError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`)
+  }
+}
+
+/**
+ * What is wrong with who may read the file, and what helps: whoever reads it has the secret. One that is mounted
+ * into a container belongs to root and is read through the group: that is the only file that a group may read.
+ */
+export function complainOfMode(file: string, { mode, uid }: Stats): { found: string; remedy: string } | undefined {
+  const userId = process.geteuid?.()
+  if (userId === undefined) return undefined
+  const isMounted = uid === 0 && userId !== 0
+  if ((mode & (isMounted ? 0o037 : 0o077)) === 0) return undefined
+  const found = `${file} is open to other users (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`
+  return { found, remedy: `run "chmod ${isMounted ? '440' : '600'} ${file}"` }
+}

@@ -1,0 +1,126 @@
+import { operation } from '../http/operation.ts'
+import { invalidBody } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
+import { engineRead } from '../services/engine-access.ts'
+import { loadService, ServicePath } from '../services/service.ts'
+import { columnTypeProblems, DestinationCreate } from './destination.ts'
+
+const { database, table, columns } = DestinationCreate.properties
+
+const Request = Type.Object(
+  {
+    database,
+    table,
+    managedTable: Type.Optional(
+      Type.Boolean({ default: true, description: 'Whether Penstock will create the table when it does not exist.' }),
+    ),
+    columns,
+  },
+  { $id: 'DestinationCheckRequest', additionalProperties: false },
+)
+type Request = Static<typeof Request>
+
+const DestinationCheck = Type.Object(
+  {
+    databaseExists: Type.Boolean(),
+    tableExists: Type.Boolean(),
+    databases: Type.Array(Type.String(), {
+      description: 'The databases that the user of the service can see; the first 1,000.',
+    }),
+    errors: Type.Array(
+      Type.Object(
+        {
+          pointer: Type.String({ description: 'The field of the request, as a JSON pointer.' }),
+          detail: Type.String({ description: 'What is wrong, and what to do.' }),
+        },
+        { additionalProperties: false },
+      ),
+      { description: 'What a pipe with this destination would fail of. Empty: nothing was found.' },
+    ),
+  },
+  { $id: 'DestinationCheck', additionalProperties: false },
+)
+type DestinationCheck = Static<typeof DestinationCheck>
+
+export const checkDestination = operation({
+  id: 'checkDestination',
+  method: 'POST',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/destinationCheck',
+  tag: 'data pipes',
+  summary: 'Check destination',
+  description:
+    'Asks the engine of the service whether a pipe can write there: that the database exists, the table too unless Penstock ' +
+    'manages it, and that the engine has the types of the columns. Changes nothing.\n\n' +
+    'Takes at most 5 seconds. Every request asks again: `Idempotency-Key` has no effect.',
+  access: 'admin',
+  stability: 'beta',
+  changesNothing: true,
+  params: Type.Object(ServicePath),
+  body: Request,
+  result: DestinationCheck,
+  problems: ['engine_refuses', 'engine_unavailable'],
+  example: {
+    summary: 'A database that does not exist',
+    body: { database: 'shop', table: 'orders', columns: [{ name: 'id', type: 'Int64' }] },
+    result: {
+      databaseExists: false,
+      tableExists: false,
+      databases: ['default', 'system'],
+      errors: [
+        {
+          pointer: '#/database',
+          detail: 'the engine has no database "shop"; create it with CREATE DATABASE, or choose another',
+        },
+      ],
+    },
+  },
+  prepare: {
+    isNeeded: () => true,
+    async run({ sql, vault, loadEngineReads }, { params, body }): Promise<DestinationCheck> {
+      const { organizationId, serviceId } = params
+      const service = await loadService(sql, organizationId, serviceId)
+      const sentColumns = body.columns ?? []
+      const problems = columnTypeProblems('columns', sentColumns)
+      if (problems.length > 0) throw invalidBody(problems)
+      const engine = engineRead(vault, service)
+      const reads = await loadEngineReads()
+      const { hasDatabase, hasTable, databases, unknownFamilies } = await reads.destination({
+        ...engine,
+        database: body.database,
+        table: body.table,
+        types: sentColumns.map(({ type }) => type),
+      })
+      const errors = [
+        ...placeErrors(body, hasDatabase, hasTable),
+        ...unknownFamilies.flatMap((family, index) =>
+          family === undefined ? [] : [unknownType(index, sentColumns[index]!.name, family)],
+        ),
+      ]
+      return { databaseExists: hasDatabase, tableExists: hasTable, databases, errors }
+    },
+  },
+  async run(_context, { prepared }) {
+    return { result: prepared! }
+  },
+})
+
+type Errors = DestinationCheck['errors']
+
+function placeErrors(
+  { database, table, managedTable = true }: Request,
+  hasDatabase: boolean,
+  hasTable: boolean,
+): Errors {
+  if (!hasDatabase) {
+    const detail = `the engine has no database ${JSON.stringify(database)}; create it with CREATE DATABASE, or choose another`
+    return [{ pointer: '#/database', detail }]
+  }
+  if (table === undefined || managedTable || hasTable) return []
+  const detail = `the database ${JSON.stringify(database)} has no table ${JSON.stringify(table)}; create it, or let Penstock manage it`
+  return [{ pointer: '#/table', detail }]
+}
+
+function unknownType(index: number, column: string, family: string): Errors[number] {
+  const detail = `the engine has no type ${family}, which the column ${JSON.stringify(column)} needs; use another type, or a newer engine`
+  return { pointer: `#/columns/${index}/type`, detail }
+}

@@ -1,0 +1,94 @@
+// Finds the rows that the engine rejects in a few statements, however many they are: it reads all of them numbered, and skips those
+// that it cannot read. What it says is confirmed before it is believed.
+import type { Insert, RejectedNumber, Sink } from '../engine/engine.ts'
+import { longestReason, type TryOut } from './bad-rows.ts'
+import type { RefusedRow } from './delivery.ts'
+import { bytesOf, numberRows } from './encoding/number-rows.ts'
+import { makeRest } from './encoding/rest.ts'
+import { problemFinder } from './encoding/row-problem.ts'
+import type { Rows } from './rows.ts'
+
+/** In each part of the rows, of those that were skipped for the same kind of reason that is not known here, so many are tried alone. */
+const mostConfirmed = 3
+
+interface Search {
+  sink: Pick<Sink, 'openReadCheck'>
+  tryOut: TryOut
+  token: string
+  settings: Insert['settings']
+  signal: AbortSignal
+}
+
+/**
+ * Beside the `known` ones, part by part. Returns false when the engine cannot tell, or skips rows that it takes: then the others must
+ * be searched for.
+ */
+export async function* findSkipped(
+  rows: Rows,
+  known: readonly RefusedRow[],
+  { sink, tryOut, token, settings, signal }: Search,
+): AsyncGenerator<RefusedRow[], boolean> {
+  const numbered = numberRows(rows, new Set(known.map(({ index }) => index)), signal)
+  if (!numbered) return false
+  const { shape, parts, numberField } = numbered
+  const check = await sink.openReadCheck({ ...shape, token, isRepeat: false, settings }, numberField, signal)
+  if (!check) return false
+  try {
+    for await (const { body, first, indexes, unclosed } of parts) {
+      const rejected = await check.listRejected(body, { first, count: indexes.length })
+      if (!rejected) return false
+      const skipped: Skipped = new Map(unclosed.map((index) => [index, undefined]))
+      for (const { number, constraint } of rejected) skipped.set(indexes[number - first]!, constraint)
+      if (skipped.size === 0) continue
+      const explained = await explain(rows, skipped, { tryOut, signal })
+      if (!explained) return false
+      yield explained
+    }
+    return true
+  } finally {
+    check.close()
+  }
+}
+
+/** The constraint that each violates, where it is one. */
+type Skipped = Map<number, RejectedNumber['constraint']>
+
+async function explain(
+  rows: Rows,
+  skipped: Skipped,
+  { tryOut, signal }: Pick<Search, 'tryOut' | 'signal'>,
+): Promise<RefusedRow[] | undefined> {
+  const findProblem = problemFinder(rows.shape)
+  const rest = makeRest(signal)
+  const reasons = new Map<number, string>()
+  const violating: number[] = []
+  const unexplained: number[] = []
+  for (const [index, constraint] of skipped) {
+    const problem = constraint ? undefined : findProblem(bytesOf(rows, index))
+    if (problem !== undefined) reasons.set(index, problem)
+    else if (!constraint) unexplained.push(index)
+    else {
+      violating.push(index)
+      reasons.set(index, `it violates the constraint ${constraint.name}: ${constraint.expression}`)
+    }
+    await rest()
+  }
+  for (const index of [...someOf(unexplained), ...someOf(violating)]) {
+    const reason = await tryOut(rows.only(index, index + 1))
+    // It was skipped because of something else, such as an engine that was restarted in between.
+    if (reason === undefined) return undefined
+    if (!reasons.has(index)) reasons.set(index, reason)
+  }
+  const types = rows.shape.fields.map(({ name, type }) => `${name} ${type}`).join(', ')
+  const refused = Array.from(skipped.keys(), (index) => {
+    const reason = reasons.get(index) ?? `the engine cannot read it as ${types}`
+    return { index, reason: reason.slice(0, longestReason) }
+  })
+  return refused.sort((one, other) => one.index - other.index)
+}
+
+/** Of the beginning, the middle and the end. */
+function someOf(indexes: number[]): number[] {
+  if (indexes.length <= mostConfirmed) return indexes
+  return [indexes[0]!, indexes[indexes.length >> 1]!, indexes.at(-1)!]
+}

@@ -1,0 +1,39 @@
+import { operation } from '../http/operation.ts'
+import { Type } from '../lib/schema.ts'
+import { engineRead } from './engine-access.ts'
+import { loadService, ServicePath, ServiceTable } from './service.ts'
+
+/** In one answer; a cluster may have tens of thousands. */
+const maxTables = 1_000
+
+export const listServiceTables = operation({
+  id: 'listServiceTables',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/tables',
+  tag: 'Service',
+  summary: 'List tables of a service',
+  description:
+    'The tables of the service with their number of rows and their size on disk, by database and name, read from the engine: ' +
+    'those that the user of the endpoint may see, at most 1,000, without system tables. Empty for a service without an ' +
+    'endpoint. Takes at most 5 seconds.',
+  access: 'developer',
+  params: Type.Object(ServicePath),
+  result: Type.Array(ServiceTable),
+  problems: ['engine_refuses', 'engine_unavailable'],
+  example: {
+    summary: 'One table',
+    result: [{ database: 'default', table: 'orders', engine: 'MergeTree', rows: 48_211, bytes: 1_310_720 }],
+  },
+  prepare: {
+    isNeeded: () => true,
+    async run({ sql, vault, loadEngineReads }, { params: { organizationId, serviceId } }) {
+      const service = await loadService(sql, organizationId, serviceId)
+      if (!service.endpoint) return []
+      const engine = engineRead(vault, service)
+      return (await loadEngineReads()).tables({ ...engine, limit: maxTables })
+    },
+  },
+  async run(_context, { prepared }) {
+    return { result: prepared ?? [] }
+  },
+})

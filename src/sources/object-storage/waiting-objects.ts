@@ -1,0 +1,24 @@
+// Counts the objects of a share that are not given yet, from lists alone.
+import type { ListingParts } from './initial-listing.ts'
+import { listMatching } from './object-listing.ts'
+import { progressOf } from './object-shares.ts'
+
+/** Of 1,000 objects each: stores charge for every list. */
+const maxPages = 20
+
+/** Undefined when there are more than are listed. */
+export async function countWaitingObjects(
+  { store, pattern, positions, share }: ListingParts,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { isDue, doneUpTo } = progressOf(share, positions)
+  let after = doneUpTo
+  let count = 0
+  for (let page = 1; page <= maxPages; page++) {
+    const { matches, last, isLast } = await listMatching(store, pattern, after, signal)
+    count += matches.filter(({ key }) => isDue(key)).length
+    if (isLast) return count
+    after = last
+  }
+  return undefined
+}

@@ -1,0 +1,45 @@
+// The replication slot of a pipe: what state it is in, and how it is created and dropped.
+import pg from 'pg'
+import type { PostgresLink } from './postgres-link.ts'
+
+/** One of another database has none of the changes of this one: it is `lost`. */
+export type SlotState = 'missing' | 'lost' | 'there'
+
+export async function findSlotState(link: PostgresLink, slot: string): Promise<SlotState> {
+  const [found] = await link.query(
+    `SELECT coalesce(to_jsonb(slot) ->> 'wal_status' = 'lost' OR to_jsonb(slot) ->> 'conflicting' = 'true'
+       OR slot.database <> pg_catalog.current_database(), false)
+     FROM pg_catalog.pg_replication_slots slot WHERE slot_name = ${pg.escapeLiteral(slot)}`,
+  )
+  if (!found) return 'missing'
+  return found[0] === 't' ? 'lost' : 'there'
+}
+
+/** Gives where its log begins. */
+export async function createSlot(
+  replication: PostgresLink,
+  slot: string,
+  { isFailover }: { isFailover: boolean },
+): Promise<string> {
+  // It waits for all who are writing, which may take longer than anything else here may wait for a lock.
+  await replication.query('SET lock_timeout = 0')
+  const options = isFailover ? "(SNAPSHOT 'nothing', FAILOVER true)" : 'NOEXPORT_SNAPSHOT'
+  const [created] = await replication.query(
+    `CREATE_REPLICATION_SLOT ${pg.escapeIdentifier(slot)} LOGICAL pgoutput ${options}`,
+  )
+  return created?.[1] ?? '0/0'
+}
+
+/** To the end of the log, without decoding what is passed over. Gives where its log goes on. */
+export async function advanceSlot(link: PostgresLink, slot: string): Promise<string> {
+  const [advanced] = await link.query(
+    `SELECT end_lsn FROM pg_catalog.pg_replication_slot_advance(${pg.escapeLiteral(slot)},
+       CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+       ELSE pg_catalog.pg_current_wal_lsn() END)`,
+  )
+  return advanced?.[0] ?? '0/0'
+}
+
+export async function dropSlot(link: PostgresLink, slot: string): Promise<void> {
+  await link.query(`SELECT pg_catalog.pg_drop_replication_slot(${pg.escapeLiteral(slot)})`)
+}

@@ -1,0 +1,78 @@
+// What a new user sees after `npm start` with the engine that it brings: pipes that run, their rows, and nothing that is wrong.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser } from 'playwright-core'
+import type { PipeRows } from '../../src/client/shapes.ts'
+import {
+  callApi,
+  closeBrowser,
+  embeddedEngine,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
+import { requireFitAndAccessible } from './looks.ts'
+
+/** On two cores it takes five; the rest is for what else the machine does. */
+const rowsWithinMs = 90_000
+
+describe('the first page', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  before(async () => {
+    penstock = await startPenstock(embeddedEngine)
+    browser = await openBrowser()
+    person = await openPerson(browser)
+  })
+  after(async () => {
+    await closeBrowser(browser)
+    await penstock?.stop()
+  })
+
+  const pipeOf = (name: 'RUNNING_PIPE_ID' | 'SHOP_PIPE_ID') =>
+    `/services/${penstock.sample.SERVICE_ID}/pipes/${penstock.sample[name]}`
+
+  it('comes with pipes that run, and has nothing red or orange', async () => {
+    const startedMs = performance.now()
+    for (const pipe of ['RUNNING_PIPE_ID', 'SHOP_PIPE_ID'] as const) {
+      const isRunning = async (): Promise<boolean> => {
+        const { state } = (await callApi(penstock, 'GET', pipeOf(pipe))).result as { state: string }
+        const rows = (await callApi(penstock, 'GET', `${pipeOf(pipe)}/rows`)).result as PipeRows | undefined
+        return state === 'Running' && (rows?.rows.length ?? 0) > 0
+      }
+      while (!(await isRunning())) {
+        assert.ok(performance.now() - startedMs < rowsWithinMs, `${pipe} does not run`)
+        await sleep(200)
+      }
+    }
+    console.log(`both sample pipes run after ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)
+    const { page } = person
+    await signInByLink(page, penstock)
+    await page.getByRole('region', { name: 'What needs attention' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const wrong = page.locator('.state-red, .state-orange')
+    assert.deepEqual(await wrong.allInnerTexts(), [])
+    assert.ok((await page.locator('.state-green').count()) >= 2, 'the service and the pipes are seen to run')
+    await requireFitAndAccessible(page, 'the first page with running pipes')
+  })
+
+  for (const pipe of ['RUNNING_PIPE_ID', 'SHOP_PIPE_ID'] as const) {
+    it(`leads to the rows of ${pipe === 'SHOP_PIPE_ID' ? 'the shop' : 'the files'}`, async () => {
+      const { page } = person
+      const { ORGANIZATION_ID } = penstock.sample
+      await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}${pipeOf(pipe)}`)
+      await page.getByRole('tab', { name: 'Data' }).click()
+      const rows = page.getByRole('table', { name: /^Newest rows of / }).getByRole('row')
+      // Beside the header.
+      await rows.nth(1).waitFor()
+      assert.deepEqual(await page.locator('.state-red, .state-orange').allInnerTexts(), [])
+      await requireFitAndAccessible(page, `the rows of ${pipe}`)
+      assert.deepEqual(person.complaints(), [])
+    })
+  }
+})

@@ -1,0 +1,100 @@
+// Penstock goes away while somebody uses the console: one notice, whatever is opened meanwhile, and all is well when it is back.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import {
+  closeBrowser,
+  openBrowser,
+  openPerson,
+  type Person,
+  type RunningPenstock,
+  signInByLink,
+  startPenstock,
+} from './browser.ts'
+
+describe('the console while Penstock cannot be reached', () => {
+  let penstock: RunningPenstock
+  let browser: Browser
+  let person: Person
+  let page: Page
+  before(async () => {
+    penstock = await startPenstock()
+    browser = await openBrowser()
+    person = await openPerson(browser)
+    page = person.page
+    await signInByLink(page, penstock)
+  })
+  after(async () => {
+    await closeBrowser(browser)
+    await penstock?.stop()
+  })
+
+  /** Pages with their code, and the API. */
+  const goAway = () => page.route('**/*', (route) => route.abort('connectionrefused'))
+  const comeBack = () => page.unrouteAll({ behavior: 'ignoreErrors' })
+  const notices = () => page.getByText(/Can't reach Penstock/)
+  const openPage = (name: string) =>
+    page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click()
+  const title = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
+  /** Also after what is tried again has failed again. */
+  async function hasOneNotice(where: string): Promise<void> {
+    await notices().first().waitFor()
+    await page.waitForTimeout(1_500)
+    assert.equal(await notices().count(), 1, `${where}: ${await page.locator('body').innerText()}`)
+    const alerts = await page.getByRole('alert').allInnerTexts()
+    assert.equal(alerts.length, 1, `${where}: ${alerts.join(' | ')}`)
+  }
+
+  it('says so in place of a page whose code was not loaded yet, and shows the page once it is back', async () => {
+    for (const name of ['Members', 'API keys', 'Activity']) {
+      await openPage('Overview')
+      await title('Overview')
+      await page.waitForLoadState('networkidle')
+      await goAway()
+      await openPage(name)
+      await title("Can't reach Penstock")
+      await hasOneNotice(name)
+      const retry = page.getByRole('button', { name: 'Try again' })
+      await retry.click()
+      await hasOneNotice(`${name}, tried again`)
+      await comeBack()
+      await retry.click()
+      await title(name)
+    }
+  })
+
+  it('says so once on pages that are open, whichever tabs are looked at', async () => {
+    const { ORGANIZATION_ID, SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
+    const service = `/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}`
+    for (const path of [`${service}/pipes/${KAFKA_PIPE_ID}`, service]) {
+      await page.goto(penstock.url + path)
+      const tabs = page.getByRole('tab')
+      await tabs.first().waitFor()
+      await page.waitForLoadState('networkidle')
+      await goAway()
+      const count = await tabs.count()
+      for (let at = 1; at < count; at++) {
+        await tabs.nth(at).click()
+        await hasOneNotice(`${path}, ${await tabs.nth(at).innerText()}`)
+      }
+      await comeBack()
+      await notices().waitFor({ state: 'detached' })
+    }
+  })
+
+  it('says so once where the page itself is there, and its first lists are not', async () => {
+    await page.route('**/v1/**', (route) => route.abort('connectionrefused'))
+    const home = `${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}`
+    await page.goto(`${home}/pipes/new`)
+    await hasOneNotice('a new pipe')
+    await page.goto(`${home}/members`)
+    await hasOneNotice('the members')
+    await comeBack()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await title('Members')
+  })
+
+  it('no page has made the browser complain', () => {
+    assert.deepEqual(person.complaints(), [])
+  })
+})

@@ -1,0 +1,63 @@
+// The embedded engine as a process of the tests: `chdb-process.ts <port> <folder> <installed in>`, with users of different rights.
+// The library has no system.query_log: what runs is recorded here, with the settings that the engine says it ran with.
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createHttpInterface } from '../../../src/embedded-engine/http-interface.ts'
+import type { LibraryResult, LibrarySession } from '../../../src/embedded-engine/library.ts'
+import { openNativeLibrary } from '../../../src/embedded-engine/native-library.ts'
+import type { LoggedQuery } from './engine.ts'
+
+const [port, folder, installedIn] = process.argv.slice(2) as [string, string, string]
+const password = process.env.ENGINE_PASSWORD!
+const library = await openNativeLibrary({
+  installedIn,
+  folder,
+  memoryBytes: 3_000_000_000,
+  roles: { powerless: 'GRANT SELECT ON system.one' },
+})
+const recording = { ...library, openSession: async () => record(await library.openSession()) }
+const accounts = [
+  { username: 'penstock', password, role: 'owner' },
+  { username: 'reader', password, role: 'owner', isReadOnly: true },
+  { username: 'powerless', password, role: 'powerless' },
+]
+createHttpInterface(recording, accounts, folder).listen(Number(port), '127.0.0.1')
+
+function record(session: LibrarySession): LibrarySession {
+  const run = async (text: string, work: () => Promise<LibraryResult>): Promise<LibraryResult> => {
+    const settings = await changedSettings(session, text)
+    const write = (writtenRows: number, exception: string): void => {
+      const logged: LoggedQuery = { query: text, settings, writtenRows, exception }
+      appendFileSync(join(folder, 'queries.jsonl'), `${JSON.stringify(logged)}\n`)
+    }
+    try {
+      const result = await work()
+      write(result.writtenRows, '')
+      return result
+    } catch (error) {
+      write(0, (error as Error).message)
+      throw error
+    }
+  }
+  return {
+    set: (settings) => session.set(settings),
+    provideFile: (path) => session.provideFile(path),
+    close: () => session.close(),
+    query: (text, options) => run(text, () => session.query(text, options)),
+    insert: (text) => run(text, () => session.insert(text)),
+  }
+}
+
+/** Of the session, and those that the statement itself names. */
+async function changedSettings(session: LibrarySession, text: string): Promise<Record<string, string>> {
+  const ask = 'SELECT name, value FROM system.settings WHERE changed FORMAT JSONCompactEachRow'
+  // Who may not read that table has no settings that a test asks for.
+  const answer = await session.query(ask).then(
+    ({ bytes }) => Buffer.from(bytes).toString().trim(),
+    () => '',
+  )
+  const [, clause = ''] = /\bSETTINGS\s(.*?)(?:\bFORMAT\b|\bSELECT\b|$)/is.exec(text) ?? []
+  const named = [...clause.matchAll(/(\w+)\s*=\s*'?([^',\s]*)/g)].map(([, name, value]) => [name, value])
+  const ofSession = answer === '' ? [] : answer.split('\n').map((line) => JSON.parse(line))
+  return Object.fromEntries([...ofSession, ...named])
+}
