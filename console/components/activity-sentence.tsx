@@ -6,7 +6,7 @@ import { type Kind, ServiceThing, shortId, strong, Thing } from './named-thing.t
 import { RowLink } from './row-parts.tsx'
 
 /** The target as the server recorded it, with the ids of what it belongs to. */
-type Target = Activity['target'] & { serviceId?: string }
+export type Target = Activity['target'] & { serviceId?: string }
 
 export function ActivitySentence({ organizationId, activity }: { organizationId: string; activity: Activity }) {
   const { type, changes } = activity

@@ -1,84 +1,187 @@
-// What to do first in an organization that has no service yet.
-import { Group, List, Stack, Text, ThemeIcon } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+// Leads a new organization to rows in a table from a pipe of its own.
+import { Button, Group, List, Stack, Text, ThemeIcon } from '@mantine/core'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useState } from 'react'
 import type { Metrics } from '../api/metrics.ts'
-import { invitationsQuery, keysQuery } from '../api/queries.ts'
+import { activitiesQuery, invitationsQuery, keysQuery, pipeMetricsQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
+import type { Target } from '../components/activity-sentence.tsx'
 import { CheckIcon } from '../components/icons.tsx'
 import { itemsOf } from '../components/list-table.tsx'
 import { PageButton } from '../components/page-link.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { Section } from '../components/section.tsx'
 
+/** Filled for the next step. */
+type ButtonVariant = 'filled' | 'default'
+
+interface Step {
+  title: string
+  about: string
+  isDone: boolean
+  /** Leads to where the step is taken, or says which earlier step is missing. */
+  action: ((variant: ButtonVariant) => ReactNode) | { missing: string }
+}
+
+/** Set once all steps are done or the list was hidden: a deleted pipe does not bring it back. */
+const hiddenKey = (organizationId: string): string => `penstock-first-steps-hidden-${organizationId}`
+
 export function FirstSteps({ organizationId, metrics }: { organizationId: string; metrics: Metrics }) {
-  const params = { organizationId }
-  const keys = itemsOf(useInfiniteQuery(keysQuery(organizationId)))
-  const invitations = itemsOf(useInfiniteQuery(invitationsQuery(organizationId)))
-  const memberCount = (metrics.members.admin ?? 0) + (metrics.members.developer ?? 0)
+  const isAdmin = useIsAdmin(organizationId)
+  const [isHidden, setHidden] = useState(() => localStorage.getItem(hiddenKey(organizationId)) !== null)
+  // A developer cannot take the steps: they are shown while there is nothing else to see.
+  if (metrics.services.length > 0 && (isHidden || !isAdmin)) return null
+  const hide = (): void => {
+    localStorage.setItem(hiddenKey(organizationId), new Date().toISOString())
+    setHidden(true)
+  }
+  return <StepList organizationId={organizationId} metrics={metrics} isAdmin={isAdmin} onHide={hide} />
+}
+
+function StepList({
+  organizationId,
+  metrics,
+  isAdmin,
+  onHide,
+}: {
+  organizationId: string
+  metrics: Metrics
+  isAdmin: boolean
+  onHide: () => void
+}) {
+  const steps = useSteps(organizationId, metrics)
+  const hasService = metrics.services.length > 0
+  const areAllDone = steps?.every(({ isDone }) => isDone) ?? false
+  useEffect(() => {
+    if (areAllDone) localStorage.setItem(hiddenKey(organizationId), new Date().toISOString())
+  }, [areAllDone, organizationId])
+  if (!steps) return null
+  const done = steps.filter(({ isDone }) => isDone).length
   return (
     <Section
-      title="First steps"
-      about="Penstock moves data from your sources into your ClickHouse engines. Three steps, and it has something to work with."
+      title={areAllDone ? 'First steps done' : 'First steps'}
+      about={`Penstock moves data from your sources into your ClickHouse engines. ${done} of ${steps.length} steps done.`}
+      actions={
+        hasService && (
+          <Button variant="subtle" size="compact-sm" onClick={onHide}>
+            Hide
+          </Button>
+        )
+      }
     >
       <List listStyleType="none" className="overview-list" type="ordered">
-        <Step
-          number={1}
-          title="Register a service"
-          about="A service is a ClickHouse engine that is already running. Tell Penstock where it is; it is checked at once."
-          isDone={false}
-          organizationId={organizationId}
-          button={
-            <PageButton to="/o/$organizationId/services/new" params={params}>
-              Register a service
-            </PageButton>
-          }
-        />
-        <Step
-          number={2}
-          title="Create an API key"
-          about="Programs use it to do through the API what you do here."
-          isDone={keys.length > 0}
-          organizationId={organizationId}
-          button={
-            <PageButton variant="default" to="/o/$organizationId/keys/new" params={params}>
-              Create a key
-            </PageButton>
-          }
-        />
-        <Step
-          number={3}
-          title="Invite somebody"
-          about="A second admin can help when you are away; developers are read-only."
-          isDone={memberCount > 1 || invitations.length > 0}
-          organizationId={organizationId}
-          button={
-            <PageButton variant="default" to="/o/$organizationId/members" params={params}>
-              Invite somebody
-            </PageButton>
-          }
-        />
+        {steps.map((step, index) => (
+          <StepItem
+            key={step.title}
+            step={step}
+            number={index + 1}
+            isNext={index === steps.findIndex(({ isDone }) => !isDone)}
+            isAdmin={isAdmin}
+          />
+        ))}
       </List>
     </Section>
   )
 }
 
-function Step({
+/** `undefined` until it is known which steps are done. */
+function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined {
+  const params = { organizationId }
+  const keys = useInfiniteQuery(keysQuery(organizationId))
+  const invitations = useInfiniteQuery(invitationsQuery(organizationId))
+  // The sample's pipes are not recorded as activities: these are pipes of the user's own.
+  const creations = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_created' }, 1))
+  const target: Target | undefined = itemsOf(creations)[0]?.target
+  const ownPipe = target?.serviceId ? { serviceId: target.serviceId, pipeId: target.id } : undefined
+  const { data: pipe } = useQuery({
+    ...pipeMetricsQuery(organizationId, ownPipe?.serviceId ?? '', ownPipe?.pipeId ?? ''),
+    enabled: ownPipe !== undefined,
+  })
+  if (keys.isPending || invitations.isPending || creations.isPending) return undefined
+
+  const memberCount = (metrics.members.admin ?? 0) + (metrics.members.developer ?? 0)
+  const service = metrics.services.find(({ state }) => state === 'running') ?? metrics.services[0]
+  return [
+    {
+      title: 'Connect an engine',
+      about: 'A service is a ClickHouse server that is already running. Enter its address; it is checked at once.',
+      isDone: service !== undefined,
+      action: (variant) => (
+        <PageButton variant={variant} to="/o/$organizationId/services/new" params={params}>
+          Register a service
+        </PageButton>
+      ),
+    },
+    {
+      title: 'Create an API key',
+      about: 'With a key, your programs can do everything that you can do here.',
+      isDone: itemsOf(keys).length > 0,
+      action: (variant) => (
+        <PageButton variant={variant} to="/o/$organizationId/keys/new" params={params}>
+          Create a key
+        </PageButton>
+      ),
+    },
+    {
+      title: 'Create a pipe of your own',
+      about: 'From Kafka, Kinesis, object storage or PostgreSQL. The source is checked before anything is saved.',
+      isDone: ownPipe !== undefined,
+      action: service
+        ? (variant) => (
+            <PageButton
+              variant={variant}
+              to="/o/$organizationId/pipes/new"
+              params={params}
+              search={{ service: service.id }}
+            >
+              Create a pipe
+            </PageButton>
+          )
+        : { missing: 'A pipe needs an engine: register a service first' },
+    },
+    {
+      title: 'See your rows',
+      about: 'The Data tab of the pipe shows the newest rows of its tables, seconds after they arrive.',
+      isDone: (pipe?.result.rowsWritten ?? 0) > 0,
+      action:
+        ownPipe && pipe
+          ? (variant) => (
+              <PageButton
+                variant={variant}
+                to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+                params={{ ...params, ...ownPipe }}
+                search={{ tab: 'data' }}
+              >
+                Open the Data tab
+              </PageButton>
+            )
+          : { missing: 'There are no rows of your own yet: create a pipe first' },
+    },
+    {
+      title: 'Invite someone',
+      about: 'A second admin can help when you are away. Developers are read-only.',
+      isDone: memberCount > 1 || itemsOf(invitations).length > 0,
+      action: (variant) => (
+        <PageButton variant={variant} to="/o/$organizationId/members" params={params}>
+          Invite someone
+        </PageButton>
+      ),
+    },
+  ]
+}
+
+function StepItem({
+  step: { title, about, isDone, action },
   number,
-  title,
-  about,
-  isDone,
-  organizationId,
-  button,
+  isNext,
+  isAdmin,
 }: {
+  step: Step
   number: number
-  title: string
-  about: string
-  isDone: boolean
-  organizationId: string
-  button: ReactNode
+  isNext: boolean
+  isAdmin: boolean
 }) {
-  const isAdmin = useIsAdmin(organizationId)
+  const onlyAdmins = `Only admins can do this: ask one to ${title.toLowerCase()}`
   return (
     <List.Item>
       <Group justify="space-between" gap="sm">
@@ -101,12 +204,12 @@ function Step({
             </Text>
           </Stack>
         </Group>
-        {isAdmin ? (
-          button
-        ) : (
-          <ReasonButton variant="default" reason={`Only admins can do this: ask one to ${title.toLowerCase()}`}>
+        {typeof action === 'object' || !isAdmin ? (
+          <ReasonButton variant="default" reason={isAdmin && typeof action === 'object' ? action.missing : onlyAdmins}>
             {title}
           </ReasonButton>
+        ) : (
+          action(isNext ? 'filled' : 'default')
         )}
       </Group>
     </List.Item>

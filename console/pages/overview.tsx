@@ -20,12 +20,9 @@ export function OverviewPage() {
     <Page title="Overview" documentTitle={`Overview of ${name}`}>
       {metrics ? (
         <>
-          {metrics.services.length === 0 ? (
-            <FirstSteps organizationId={organizationId} metrics={metrics} />
-          ) : (
-            <StateCounts organizationId={organizationId} metrics={metrics} />
-          )}
+          {metrics.services.length > 0 && <StateCounts organizationId={organizationId} metrics={metrics} />}
           <Attention organizationId={organizationId} metrics={metrics} />
+          <FirstSteps key={organizationId} organizationId={organizationId} metrics={metrics} />
         </>
       ) : (
         <Stack mih={220} role="status" aria-label="Loading the counts">

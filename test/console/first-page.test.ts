@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser } from 'playwright-core'
-import type { PipeRows } from '../../src/client/shapes.ts'
+import type { Pipe, PipeRows } from '../../src/client/shapes.ts'
 import {
   callApi,
   closeBrowser,
@@ -75,4 +75,37 @@ describe('the first page', () => {
       assert.deepEqual(person.complaints(), [])
     })
   }
+
+  it('leads by first steps to rows of a pipe of the user, and stays away once they are done', async () => {
+    const { page } = person
+    const { ORGANIZATION_ID, SERVICE_ID } = penstock.sample
+    const overview = `${penstock.url}/console/o/${ORGANIZATION_ID}`
+    const steps = page.getByRole('region', { name: 'First steps' })
+    const step = (title: string) => steps.getByRole('listitem').filter({ hasText: title })
+    await page.goto(overview)
+    // The sample has an engine, keys and a second member; its pipes are not the user's own.
+    await steps.getByText('3 of 5 steps done').waitFor()
+    for (const title of ['Connect an engine', 'Create an API key', 'Invite someone']) {
+      await step(title).getByText('(done)').waitFor()
+    }
+    assert.equal(await step('Create a pipe of your own').getByText('(done)').count(), 0)
+    await requireFitAndAccessible(page, 'the first steps')
+    await step('Create a pipe of your own').getByRole('link', { name: 'Create a pipe' }).click()
+    await page.waitForURL(`${overview}/pipes/new?service=${SERVICE_ID}`)
+
+    const { source, destination } = (await callApi(penstock, 'GET', pipeOf('RUNNING_PIPE_ID'))).result as Pipe
+    const body = { name: 'own orders', source, destination: { ...destination, table: 'own_orders' } }
+    const { id } = (await callApi(penstock, 'POST', `/services/${SERVICE_ID}/pipes`, body)).result as Pipe
+    await page.goto(overview)
+    await steps.getByText('5 of 5 steps done').waitFor({ timeout: rowsWithinMs })
+    await step('See your rows').getByRole('link', { name: 'Open the Data tab' }).click()
+    await page.waitForURL(`${overview}/services/${SERVICE_ID}/pipes/${id}?tab=data`)
+    await page.getByRole('table', { name: 'Newest rows of own_orders' }).getByRole('row').nth(1).waitFor()
+
+    await page.goto(overview)
+    await page.getByRole('region', { name: 'What needs attention' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    assert.equal(await steps.count(), 0)
+    assert.deepEqual(person.complaints(), [])
+  })
 })
