@@ -5,41 +5,41 @@ import type { FastifyInstance } from 'fastify'
 import { attemptSeconds, OidcFlow, pageOfConsole } from './accounts/oidc.ts'
 import { Sealer } from './activities/sealer.ts'
 import { type Config, operationSettings } from './config.ts'
-import { consoleActions } from './console-actions.ts'
 import type { DatabaseEvents, FatalReason } from './database/database.ts'
 import type { EngineReader } from './engine/engine-reader.ts'
-import { executeAction } from './execute-action.ts'
-import { readOperation } from './execute-operation.ts'
-import type { ActionCall } from './http/console.ts'
+import { consoleActions } from './execution/console-actions.ts'
+import { executeAction } from './execution/execute-action.ts'
+import { readOperation } from './execution/execute-operation.ts'
+import { prepareAndExecute } from './execution/prepare-operation.ts'
+import type { PenstockDatabase } from './execution/writes.ts'
 import { type ConsoleFiles, serveConsole } from './http/console-files.ts'
 import { prepareDrain } from './http/drain.ts'
 import { ServerMetrics } from './http/metrics.ts'
 import { serveOidc } from './http/oidc.ts'
-import type { OperationAnswer, OperationRequest } from './http/operation.ts'
 import { serveHealth, servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
 import { checkKeys } from './installation/installation.ts'
 import { followMasterKeys, readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import type { ApiKey } from './keys/key.ts'
-import { LazyRunner } from './lazy-runner.ts'
 import { describeError } from './lib/describe-error.ts'
 import type { Egress } from './lib/egress.ts'
 import type { Log } from './lib/log.ts'
 import type { Uses } from './lib/uses.ts'
 import { newMasterKeys, Vault } from './lib/vault.ts'
 import { watchForDeletion } from './lib/watch-for-deletion.ts'
-import { listen } from './listen.ts'
-import { openAuthentication } from './open-authentication.ts'
-import { openDatabase, prepareFolder } from './open-database.ts'
-import { operations } from './operations.ts'
-import { prepareAndExecute } from './prepare-operation.ts'
+import type { ActionCall } from './operation/console-action.ts'
+import type { OperationAnswer, OperationRequest } from './operation/operation.ts'
+import { operations, operationsById } from './operations.ts'
 import { ServiceChecker } from './services/checker.ts'
 import { makeEngineReports } from './services/engine-reports.ts'
 import { longestDays } from './sessions/session.ts'
 import type { SessionStanding } from './sessions/store.ts'
 import type { Prober } from './sources/probe.ts'
-import type { PenstockDatabase } from './writes.ts'
+import { LazyRunner } from './startup/lazy-runner.ts'
+import { listen } from './startup/listen.ts'
+import { openAuthentication } from './startup/open-authentication.ts'
+import { openDatabase, prepareFolder } from './startup/open-database.ts'
 
 type Execute = (request: OperationRequest) => Promise<OperationAnswer>
 
@@ -71,20 +71,6 @@ export interface AppOptions {
 const forgetEveryMs = 3_600_000
 /** For all that one request asks of a source (docs/contract.md, section 5). */
 const probeTimeoutMs = 10_000
-/** What they change is to be seen in the state of the service without waiting. */
-const operationsToCheckAfter = ['createService', 'updateService']
-/** What they change is to be seen in what pipes do without waiting. */
-const operationsToRunAfter = [
-  'createPipe',
-  'updatePipe',
-  'updatePipeSettings',
-  'updatePipeScaling',
-  'updatePipeState',
-  'replayPipeErrors',
-  'deletePipe',
-  'updateService',
-]
-
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
   const metrics = new ServerMetrics()
@@ -132,7 +118,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const isOnlyOrigin = config.hasPublicUrl
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
   // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
-  const loadEgress = once(async () => options.egress ?? (await import('./open-egress.ts')).openEgress(config))
+  const loadEgress = once(async () => options.egress ?? (await import('./startup/open-egress.ts')).openEgress(config))
   const checker = config.serviceChecks && isApi ? openChecker({ database, vault, log, loadEgress }) : undefined
   const { caCertificates, allowPlaintext, awsEndpoints, reversePrivateEndpoints = new Map() } = config
   const context = { caCertificates, allowPlaintext, awsEndpoints, reversePrivateEndpoints }
@@ -196,15 +182,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         sealer.touch(organizationId)
         return database.write('writeOperation', ready, organizationId)
       })
-      const pokeAfter = (operationIds: string[], poked: { poke(): void } | undefined): void => {
-        if (!poked || !operationIds.includes(request.operationId)) return
-        written.then(
-          () => poked.poke(),
-          () => undefined,
-        )
-      }
-      pokeAfter(operationsToCheckAfter, checker)
-      pokeAfter(operationsToRunAfter, runner)
+      const woken = { checker, runner }
+      written.then(
+        () => {
+          for (const name of operationsById.get(request.operationId)?.wakes ?? []) woken[name]?.poke()
+        },
+        () => undefined,
+      )
       return written
     },
     current: (operation, caller, params) => operation.echo!.current({ sql: reader, vault, caller }, params),
@@ -288,7 +272,7 @@ function consoleFiles(): ConsoleFiles {
   if (!import.meta.filename.endsWith('.ts')) return { folder: join(here, 'console') }
   return {
     folder: join(here, '../dist/console'),
-    build: async () => (await import('./build-console.ts')).buildConsole(join(here, '../console')),
+    build: async () => (await import('./startup/build-console.ts')).buildConsole(join(here, '../console')),
   }
 }
 

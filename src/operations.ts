@@ -1,7 +1,6 @@
 // Everything that Penstock can do over HTTP. The order is the order of the documentation.
 import { getActivity } from './activities/get-activity.ts'
 import { listActivities } from './activities/list-activities.ts'
-import type { AnyOperation } from './http/operation.ts'
 import { createInvitation } from './invitations/create-invitation.ts'
 import { deleteInvitation } from './invitations/delete-invitation.ts'
 import { getInvitation } from './invitations/get-invitation.ts'
@@ -17,6 +16,7 @@ import { deleteMember } from './members/delete-member.ts'
 import { getMember } from './members/get-member.ts'
 import { listMembers } from './members/list-members.ts'
 import { updateMember } from './members/update-member.ts'
+import type { AnyOperation } from './operation/operation.ts'
 import { getOrganization } from './organizations/get-organization.ts'
 import { listOrganizations } from './organizations/list-organizations.ts'
 import { updateOrganization } from './organizations/update-organization.ts'
@@ -97,3 +97,5 @@ export const operations: AnyOperation[] = [
   getOrganizationPrometheus,
   getServicePrometheus,
 ]
+
+export const operationsById: ReadonlyMap<string, AnyOperation> = new Map(operations.map((each) => [each.id, each]))

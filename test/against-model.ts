@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { type AnyOperation, takesIfMatch } from '../src/http/operation.ts'
-import { operations } from '../src/operations.ts'
+import { type AnyOperation, takesIfMatch } from '../src/operation/operation.ts'
+import { operationsById } from '../src/operations.ts'
 import type { Key, TestApp, TestResponse } from './harness.ts'
 import { freshAddress, type Ids, pathOf } from './world.ts'
 
@@ -91,10 +91,8 @@ export const nothingToUpdate: Refusal = { status: 400, code: 'nothing_to_update'
 export const versionMismatch: Refusal = { status: 412, code: 'version_mismatch' }
 export const notFound: Refusal = { status: 404, code: 'not_found' }
 
-const byId = new Map(operations.map((operation) => [operation.id, operation]))
-
 export function operationOf(id: string): AnyOperation {
-  const operation = byId.get(id)
+  const operation = operationsById.get(id)
   assert.ok(operation, `there is no operation ${id}`)
   return operation
 }

@@ -1,9 +1,10 @@
 // Writes the parts of the TypeScript client that follow from the operations: a type for each shape, a method for each
 // operation. Text, not types that are computed from the operations: who imports the client loads nothing of the product,
 // neither at run time nor in the compiler, and reads plain interfaces.
-import { type AnyOperation, isPaged, takesIfMatch } from '../src/http/operation.ts'
+
 import { problems } from '../src/lib/problem.ts'
 import type { Rules } from '../src/lib/shape-rules.ts'
+import { type AnyOperation, isPaged, takesIfMatch } from '../src/operation/operation.ts'
 
 type Described = Rules & { $id?: string; description?: string; properties?: Record<string, Described> }
 

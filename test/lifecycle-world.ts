@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { type AnyOperation, takesIfMatch } from '../src/http/operation.ts'
 import { newId } from '../src/lib/id.ts'
+import { type AnyOperation, takesIfMatch } from '../src/operation/operation.ts'
 import {
   type Acceptance,
   ask,

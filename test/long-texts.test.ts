@@ -1,7 +1,7 @@
 // S2: whoever sends a text decides how long it is. A check that goes over it again and again would stop everybody else for minutes.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { consoleActions } from '../src/console-actions.ts'
+import { consoleActions } from '../src/execution/console-actions.ts'
 import { shapeProblems } from '../src/lib/shape.ts'
 import { echoProblems } from '../src/lib/shape-echo.ts'
 import { fieldPath, type Rules, type Shape } from '../src/lib/shape-rules.ts'

@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'vite'
-import { consoleActions } from '../src/console-actions.ts'
+import { consoleActions } from '../src/execution/console-actions.ts'
 import { operations } from '../src/operations.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

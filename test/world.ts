@@ -1,8 +1,8 @@
 // One of everything that a path can name, in an organization of a test; made over the API, as a client would.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import type { AnyOperation } from '../src/http/operation.ts'
 import { randomBase62 } from '../src/lib/id.ts'
+import type { AnyOperation } from '../src/operation/operation.ts'
 import { operations } from '../src/operations.ts'
 import type { Key, TestApp, TestResponse } from './harness.ts'
 

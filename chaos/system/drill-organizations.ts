@@ -1,12 +1,12 @@
 // Organizations, members and keys for drills, put straight into the database: thousands of them in no time.
 import { join } from 'node:path'
-import type { Role } from '../../src/http/operation.ts'
 import { loadMasterKeys } from '../../src/installation/master-keys.ts'
 import { newKey } from '../../src/keys/key.ts'
 import { insertKey } from '../../src/keys/store.ts'
 import { newId } from '../../src/lib/id.ts'
 import { Vault } from '../../src/lib/vault.ts'
 import { insertMember, insertUser } from '../../src/members/store.ts'
+import type { Role } from '../../src/operation/caller.ts'
 import { insertOrganization } from '../../src/organizations/store.ts'
 import { type AdminKey, type Installation, initialize } from '../penstock-process.ts'
 import { type DrillStore, inStore } from './drill-store.ts'

@@ -1,7 +1,7 @@
 // The roles of the members of one organization as a model: registers with versions, of which one at least has to be "admin".
 // What was answered to calls that overlapped is recorded, for the checker to find an order in which the model answers the same.
 import { Agent } from 'node:http'
-import type { Role } from '../../src/http/operation.ts'
+import type { Role } from '../../src/operation/caller.ts'
 import type { Random } from '../random.ts'
 import { type Answer, callApi } from './drill-api.ts'
 import type { DrillOrganization } from './drill-organizations.ts'

@@ -1,7 +1,7 @@
-import { consoleAction } from '../http/console-action.ts'
 import { InvitationToken, loadValidInvitation } from '../invitations/invitation.ts'
 import { Type } from '../lib/schema.ts'
 import { MemberRole } from '../members/member.ts'
+import { consoleAction } from '../operation/console-action.ts'
 import { findPersonByEmail } from '../sessions/store.ts'
 
 /** Reads only. A POST, so that the token is in no URL and so in no log. */

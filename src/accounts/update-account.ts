@@ -1,6 +1,6 @@
-import { consoleAction } from '../http/console-action.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { consoleAction } from '../operation/console-action.ts'
 import { findPerson } from '../sessions/store.ts'
 import { AccountName } from './account.ts'
 import { renameAccount } from './store.ts'

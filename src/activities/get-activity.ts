@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 import { Activity, activityExample, activityNotFound } from './activity.ts'
 import { findActivity } from './store.ts'

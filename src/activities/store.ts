@@ -1,6 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Caller, Change } from '../http/operation.ts'
 import { newTimeOrderedId, timeOfId } from '../lib/id.ts'
+import type { Caller } from '../operation/caller.ts'
+import type { Change } from '../operation/operation.ts'
 import type { Activity } from './activity.ts'
 
 const insertStatement = statement<{

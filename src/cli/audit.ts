@@ -1,7 +1,7 @@
 import { type ChainReport, hasTraces, verifyChain, verifyChains } from '../activities/seal.ts'
 import { readConfig } from '../config.ts'
 import { StartError } from '../lib/start-error.ts'
-import { openStoredData } from '../open-database.ts'
+import { openStoredData } from '../startup/open-database.ts'
 
 export interface AuditOptions {
   organizationId?: string

@@ -1,6 +1,7 @@
 // What `penstock call` says about the operations: all of it is read from their promises and shapes.
-import { type AnyOperation, isPaged, takesIfMatch } from '../http/operation.ts'
+
 import { fieldPath, isNullRule, literals, type Rules } from '../lib/shape-rules.ts'
+import { type AnyOperation, isPaged, takesIfMatch } from '../operation/operation.ts'
 import { aligned } from './call-output.ts'
 
 type Described = Rules & { description?: string; default?: unknown }

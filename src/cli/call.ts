@@ -13,10 +13,10 @@ import {
   Transport,
   warningOf,
 } from '../client/transport.ts'
-import { type AnyOperation, isPaged, takesIfMatch } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { nearest } from '../lib/shape.ts'
 import { parseStrictJson } from '../lib/strict-json.ts'
+import { type AnyOperation, isPaged, takesIfMatch } from '../operation/operation.ts'
 import { operations } from '../operations.ts'
 import { operationHelp, operationList, optionName, parametersOf } from './call-help.ts'
 import { formatResult, printable } from './call-output.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type Config, readConfig } from '../config.ts'
 import { readMasterKeys } from '../installation/master-keys.ts'
-import { prepareFolder } from '../open-database.ts'
+import { prepareFolder } from '../startup/open-database.ts'
 
 const nobody = 65_534
 const isRoot = process.geteuid?.() === 0

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { readConfig } from '../config.ts'
 import { checkBackup, restoreBackup } from '../installation/backup/restore-backup.ts'
-import { prepareFolder } from '../open-database.ts'
+import { prepareFolder } from '../startup/open-database.ts'
 
 /** Into an empty Penstock only. Its pipes wait for somebody to start them. */
 export async function restore(backupFile: string): Promise<void> {

@@ -1,5 +1,5 @@
 // What the rest of Penstock knows of a database: it reads with SQL, and it writes by name. A write is a named function from
-// the list of writes (src/writes.ts), because on SQLite it runs in another thread, where functions cannot be sent.
+// the list of writes (src/execution/writes.ts), because on SQLite it runs in another thread, where functions cannot be sent.
 import { describeError } from '../lib/describe-error.ts'
 import type { LogFields } from '../lib/log.ts'
 import { type FieldProblem, Problem, type ProblemCode } from '../lib/problem.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { FastifyRequest } from 'fastify'
 import { stopClock } from '../../test/stopped-clock.ts'
+import type { AnyOperation } from '../operation/operation.ts'
 import { type Authentication, makeAdmission, makeFailureThrottles } from './admission.ts'
-import type { AnyOperation } from './operation.ts'
 
 it('keeps what was counted for a password, whatever wrong keys are sent', async (t) => {
   stopClock(t)

@@ -1,6 +1,5 @@
 // HTTP Basic with an API key: strict parsing, one lookup, one answer for everything that is wrong.
 import { isUtf8 } from 'node:buffer'
-import { Problem } from '../lib/problem.ts'
 
 export interface Credentials {
   keyId: string
@@ -23,20 +22,6 @@ function parseBasic(header: string | undefined): { keyId: string; secret: string
   // RFC 7617 allows no control characters; PostgreSQL cannot even look for a key id with U+0000.
   if (colon < 1 || /\p{Cc}/u.test(text)) return undefined
   return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) }
-}
-
-/** Unknown key, wrong secret, disabled, expired, no header at all: one and the same answer. */
-export function unauthorized(): Problem {
-  return new Problem(
-    'unauthorized',
-    'send a valid API key: header "Authorization: Basic", key id as user name and key secret as password',
-    { headers: { 'www-authenticate': 'Basic realm="penstock"' } },
-  )
-}
-
-/** Without a challenge: with one the browser would open a password window of its own, which no session can be typed into. */
-export function signInAgain(): Problem {
-  return new Problem('unauthorized', 'you are not signed in, or your session has ended; sign in again')
 }
 
 /**

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { onBothDatabases } from '../../test/harness.ts'
 import { freshAddress } from '../../test/world.ts'
-import { consoleActions } from '../console-actions.ts'
+import { consoleActions } from '../execution/console-actions.ts'
 
 onBothDatabases('actions of the console', (app) => {
   const session = async (more: { expireAt?: string } = {}) => app().addSession(app().sample.adminUserId, more)

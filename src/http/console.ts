@@ -4,29 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../lib/ip-range.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
+import { signInAgain } from '../operation/caller.ts'
+import type { ActionCall, ActionOutcome, ActionRequest, AnyConsoleAction } from '../operation/console-action.ts'
 import type { Authentication, Throttles } from './admission.ts'
-import { signInAgain } from './authentication.ts'
-import type { ActionRequest, AnyConsoleAction } from './console-action.ts'
 import { serveByPath } from './methods.ts'
 import { tooManyFailures } from './rate-limit.ts'
 import { limits, plainAddress, userAgentOf } from './request.ts'
-
-/** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
-export interface ActionCall {
-  actionId: string
-  request: ActionRequest
-  body: unknown
-  /** What `prepare` gave. */
-  prepared?: unknown
-}
-
-/** `result` is JSON text, cut to what the action's result shape lists. */
-export interface ActionOutcome {
-  result: string
-  sessionToken?: string | null
-  deviceToken?: string
-  recordedIn?: string
-}
 
 /** Everything that the runner of actions asks of the rest of Penstock. */
 export interface ConsoleParts {

@@ -1,8 +1,8 @@
 // The OpenAPI 3.1 document, made of the operations: what is documented is what is validated.
 import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
+import { type AnyOperation, hasEtag, isPaged, isWrite, tags, takesIfMatch } from '../operation/operation.ts'
 import { errorAnswer, errorSentence } from './errors.ts'
-import { type AnyOperation, hasEtag, isPaged, isWrite, tags, takesIfMatch } from './operation.ts'
 import { idempotencyKey, ifMatchHeader } from './request.ts'
 
 type Json = Record<string, unknown>

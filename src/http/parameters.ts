@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
-import type { AnyOperation } from './operation.ts'
+import type { AnyOperation } from '../operation/operation.ts'
 
 /** Well-formed ids in lower case into the state; gives what is wrong with the others. */
 export function readParams(operation: AnyOperation, request: FastifyRequest): Problem | undefined {

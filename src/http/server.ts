@@ -10,6 +10,16 @@ import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
 import { Turns } from '../lib/turns.ts'
+import type { Caller } from '../operation/caller.ts'
+import type { SignedIn } from '../operation/console-action.ts'
+import {
+  type AnyOperation,
+  hasEtag,
+  isWrite,
+  type OperationAnswer,
+  type OperationRequest,
+  takesIfMatch,
+} from '../operation/operation.ts'
 import {
   type AuthenticatedKey,
   type Authentication,
@@ -19,19 +29,9 @@ import {
 } from './admission.ts'
 import { ClientErrors } from './client-error.ts'
 import { type ConsoleParts, serveConsoleActions } from './console.ts'
-import type { SignedIn } from './console-action.ts'
 import { errorAnswer, problemOf } from './errors.ts'
 import { knowEveryMethod, refuseMethodOfKnownPath, routing, serveByPath } from './methods.ts'
 import type { ServerMetrics } from './metrics.ts'
-import {
-  type AnyOperation,
-  type Caller,
-  hasEtag,
-  isWrite,
-  type OperationAnswer,
-  type OperationRequest,
-  takesIfMatch,
-} from './operation.ts'
 import { readQuery } from './parameters.ts'
 import { type RateLimit, RequestLimiter } from './rate-limit.ts'
 import {

@@ -1,9 +1,9 @@
-import { operation } from '../http/operation.ts'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { isMember } from '../members/store.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import {
   type Invitation,

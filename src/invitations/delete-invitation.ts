@@ -1,4 +1,4 @@
-import { NoResult, operation } from '../http/operation.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { InvitationPath, loadInvitation } from './invitation.ts'
 import { removeInvitation } from './store.ts'
 

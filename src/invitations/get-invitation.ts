@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { Invitation, InvitationPath, invitationExample, loadInvitation } from './invitation.ts'
 
 export const getInvitation = operation({

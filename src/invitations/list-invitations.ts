@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Invitation, invitationExample } from './invitation.ts'
 import { listInvitationRows } from './store.ts'

@@ -1,6 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Role } from '../http/operation.ts'
 import type { Page } from '../lib/page.ts'
+import type { Role } from '../operation/caller.ts'
 import type { Invitation } from './invitation.ts'
 
 export interface StoredInvitation {

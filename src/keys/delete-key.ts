@@ -1,4 +1,4 @@
-import { NoResult, operation } from '../http/operation.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { KeyPath, loadKey, ownKey } from './key.ts'
 import { removeKey } from './store.ts'
 

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { notFound } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Key, keyExample, loadKey } from './key.ts'
 

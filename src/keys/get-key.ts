@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { Key, KeyPath, keyExample, loadKey } from './key.ts'
 
 export const getKey = operation({

@@ -1,7 +1,7 @@
-import { operation } from '../http/operation.ts'
 import { differences } from '../lib/merge-patch.ts'
 import { invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { type Key, KeyPath, KeyWithSecret, keyExample, keySecretExample, loadKey, newSecret } from './key.ts'
 import { replaceSecret } from './store.ts'
 

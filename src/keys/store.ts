@@ -1,7 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Role } from '../http/operation.ts'
 import type { IpAccess } from '../lib/ip-access.ts'
 import type { Page } from '../lib/page.ts'
+import type { Role } from '../operation/caller.ts'
 import type { ApiKey, Key, NewKey, NewSecret, Standing } from './key.ts'
 
 type KeyState = 'enabled' | 'disabled'

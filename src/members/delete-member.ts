@@ -1,4 +1,4 @@
-import { NoResult, operation } from '../http/operation.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { keepAnAdmin, loadMember, MemberPath } from './member.ts'
 import { removeMember, versionOf } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { loadMember, Member, MemberPath, memberExample } from './member.ts'
 import { versionOf } from './store.ts'
 

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { pageOf, pageQuery, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import { Member, memberExample } from './member.ts'
 import { listMemberRows, searchMemberRows } from './store.ts'

@@ -1,7 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Role } from '../http/operation.ts'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import type { Page } from '../lib/page.ts'
+import type { Role } from '../operation/caller.ts'
 import type { Member } from './member.ts'
 
 export interface StoredMember {

@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { keepAnAdmin, loadMember, Member, MemberPatch, MemberPath, memberExample } from './member.ts'
 import { findMember, updateRole, versionOf } from './store.ts'
 

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadOrganization, Organization, organizationExample } from './organization-shape.ts'
 import { listOrganizationIdsOfMember } from './store.ts'
 

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { requireSomething } from '../lib/merge-patch.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from './organization.ts'
 import { loadOrganization, Organization, OrganizationPatch, organizationExample } from './organization-shape.ts'
 import { renameOrganization } from './store.ts'

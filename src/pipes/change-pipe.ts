@@ -1,7 +1,7 @@
 // How every operation on one pipe begins and ends: found, locked, checked against `If-Match`; changed, recorded, answered.
 import type { Sql } from '../database/sql.ts'
-import type { Change, OperationContext } from '../http/operation.ts'
 import { differences } from '../lib/merge-patch.ts'
+import type { Change, OperationContext } from '../operation/operation.ts'
 import { loadService } from '../services/service.ts'
 import { pipeNotFound, type StoredPipe, showPipe } from './pipe.ts'
 import { findPipe, lockPipe, type PipeKey, updatePipeRow } from './store.ts'

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { invalidBody } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { engineRead } from '../services/engine-access.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { columnTypeProblems, DestinationCreate } from './destination.ts'

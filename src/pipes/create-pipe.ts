@@ -1,7 +1,7 @@
-import { type Change, operation } from '../http/operation.ts'
 import { newId } from '../lib/id.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { type Change, operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { destinationProblems, newDestination } from './destination.ts'
 import { Pipe, PipeCreate, probeOf, type SourceKindName, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
@@ -27,6 +27,7 @@ export const createPipe = operation({
     'state `Provisioning`, unless `startPaused` is true.',
   access: 'admin',
   activity: 'pipe_created',
+  wakes: ['runner'],
   stability: 'beta',
   params: Type.Object(ServicePath),
   body: PipeCreate,

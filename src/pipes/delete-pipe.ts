@@ -1,4 +1,4 @@
-import { NoResult, operation } from '../http/operation.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { keepLeftovers } from '../progress/leftovers/store.ts'
 import { loadPipeToChange } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
@@ -16,6 +16,7 @@ export const deletePipe = operation({
     'those of a kinesis pipe with enhanced fan-out as soon as its consumer is removed from the stream, which is tried for 7 days.',
   access: 'admin',
   activity: 'pipe_deleted',
+  wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,

@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { loadPipe } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
 import { defaultSettings, Settings } from './settings.ts'

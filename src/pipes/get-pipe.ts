@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { loadPipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'

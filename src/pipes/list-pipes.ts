@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { pageOf, pageQuery, readPage, shortened } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { Pipe, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'

@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { mergePatch, requireSomething } from '../lib/merge-patch.ts'
+import { operation } from '../operation/operation.ts'
 import { changePipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
@@ -14,6 +14,7 @@ export const updatePipeScaling = operation({
   description: 'Changes the fields that are sent and leaves the others as they are; `null` resets one to its default.',
   access: 'admin',
   activity: 'pipe_scaled',
+  wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,

@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { mergePatch, requireSomething } from '../lib/merge-patch.ts'
+import { operation } from '../operation/operation.ts'
 import { changePipe } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
 import { defaultSettings, Settings, SettingsPatch } from './settings.ts'
@@ -15,6 +15,7 @@ export const updatePipeSettings = operation({
     '`settings` in an update of the pipe.',
   access: 'admin',
   activity: 'pipe_settings_updated',
+  wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,

@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { forgetErrors } from '../progress/store.ts'
 import { requestReload } from '../progress/tables/store.ts'
 import { hasLiveWorkers } from '../progress/workers/store.ts'
@@ -22,6 +22,7 @@ export const updatePipeState = operation({
     'is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. What the pipe does afterwards by itself does not.',
   access: 'admin',
   activity: 'pipe_state_changed',
+  wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,

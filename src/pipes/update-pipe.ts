@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { differences, requireSomething } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
+import { operation } from '../operation/operation.ts'
 import { changePipe, loadPipe } from './change-pipe.ts'
 import { mergePipe } from './merge-pipe.ts'
 import { Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
@@ -30,6 +30,7 @@ export const updatePipe = operation({
     'of a schema registry are set when the pipe is created and cannot be changed.',
   access: 'admin',
   activity: 'pipe_updated',
+  wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { PrivateEndpoint, PrivateEndpointCreate, privateEndpointExample, unusualId } from './private-endpoint.ts'
 import { attachEndpoint, registerEndpoint } from './store.ts'

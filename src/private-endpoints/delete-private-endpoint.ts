@@ -1,6 +1,6 @@
-import { NoResult, operation } from '../http/operation.ts'
 import { notFound } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { EndpointId } from './private-endpoint.ts'
 import { detachEndpoint } from './store.ts'

@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import { PrivateEndpoint, privateEndpointExample } from './private-endpoint.ts'
 import { listEndpoints } from './store.ts'

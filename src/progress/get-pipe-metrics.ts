@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { PipePath } from '../pipes/pipe.ts'
 import { loadMetrics } from './pipe-metrics.ts'
 import { metricsExample, PipeMetrics } from './progress.ts'

@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
 import { destinationTables, PipePath } from '../pipes/pipe.ts'
 import { engineRead } from '../services/engine-access.ts'

@@ -1,4 +1,4 @@
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
 import { PipePath } from '../pipes/pipe.ts'
 import { requestReplay } from './figures/store.ts'
@@ -17,6 +17,7 @@ export const replayPipeErrors = operation({
     'it is done; a pipe that does not run does it when it is next started. Asking again meanwhile changes nothing.',
   access: 'admin',
   activity: 'pipe_errors_replayed',
+  wakes: ['runner'],
   stability: 'beta',
   params: PipePath,
   result: PipeMetrics,

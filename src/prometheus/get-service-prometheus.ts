@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadService, ServicePath } from '../services/service.ts'
 import {
   Exposition,

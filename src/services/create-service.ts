@@ -1,8 +1,8 @@
-import { operation } from '../http/operation.ts'
 import { newId } from '../lib/id.ts'
 import { completeIpAccessList, ipAccessProblems } from '../lib/ip-access.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import {
   passwordPlace,
@@ -26,6 +26,7 @@ export const createService = operation({
     'the service says whether the engine answers and lets us in. The password is stored sealed and never shown.',
   access: 'admin',
   activity: 'service_created',
+  wakes: ['checker'],
   params: Type.Object(OrganizationPath),
   body: ServiceCreate,
   result: Service,

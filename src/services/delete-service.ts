@@ -1,6 +1,6 @@
-import { NoResult, operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { NoResult, operation } from '../operation/operation.ts'
 import { detachAllEndpoints } from '../private-endpoints/store.ts'
 import { loadAttachments, loadService, ServicePath, versionOf } from './service.ts'
 import { countPipes, deleteServiceRow } from './store.ts'

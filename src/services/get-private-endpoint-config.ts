@@ -1,6 +1,6 @@
-import { operation } from '../http/operation.ts'
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { loadService, PrivateEndpointConfig, ServicePath } from './service.ts'
 
 export const getPrivateEndpointConfig = operation({

@@ -1,5 +1,5 @@
-import { operation } from '../http/operation.ts'
 import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
 import { engineRead } from './engine-access.ts'
 import { loadService, ServicePath, ServiceTable } from './service.ts'
 

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Sql } from '../database/sql.ts'
-import { type Change, operation } from '../http/operation.ts'
 import { changeIpAccessList, completeIpAccessList } from '../lib/ip-access.ts'
 import { differences, hasValue, requireSomething } from '../lib/merge-patch.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
+import { type Change, operation } from '../operation/operation.ts'
 import { attachEndpoint, detachEndpoint, isAttached, isRegistered } from '../private-endpoints/store.ts'
 import {
   loadAttachments,
@@ -40,6 +40,7 @@ export const updateService = operation({
     '`engineVersion` change by themselves and are ignored.',
   access: 'admin',
   activity: 'service_updated',
+  wakes: ['checker', 'runner'],
   versioned: true,
   params: Type.Object(ServicePath),
   body: ServicePatch,

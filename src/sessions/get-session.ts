@@ -1,6 +1,6 @@
-import { consoleAction } from '../http/console-action.ts'
 import { Type } from '../lib/schema.ts'
 import { MemberRole } from '../members/member.ts'
+import { consoleAction } from '../operation/console-action.ts'
 import { mayReplacePassword } from './session.ts'
 import { findPerson, findSessionOf, listOrganizationsOf } from './store.ts'
 

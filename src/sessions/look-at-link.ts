@@ -1,5 +1,5 @@
-import { consoleAction } from '../http/console-action.ts'
 import { Type } from '../lib/schema.ts'
+import { consoleAction } from '../operation/console-action.ts'
 import { LinkToken, linkNotValid, linkTokenHash } from './session.ts'
 import { findPersonOfLink } from './store.ts'
 

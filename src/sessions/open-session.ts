@@ -1,8 +1,8 @@
 import type { Sql } from '../database/sql.ts'
-import type { ActionContext } from '../http/console-action.ts'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import type { Vault } from '../lib/vault.ts'
+import type { ActionContext } from '../operation/console-action.ts'
 import { lastMomentOf, newLinkToken, newSessionToken, signInFailed } from './session.ts'
 import { findPersonByEmail, insertLink, insertSession, lockPerson, removeSession } from './store.ts'
 

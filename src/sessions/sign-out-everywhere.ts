@@ -1,5 +1,5 @@
-import { consoleAction } from '../http/console-action.ts'
-import { NoResult } from '../http/operation.ts'
+import { consoleAction } from '../operation/console-action.ts'
+import { NoResult } from '../operation/operation.ts'
 import { lockPerson, removeLinksOf, removeSessionsOf } from './store.ts'
 
 /** Also makes links useless that the person could still be signed in with. */

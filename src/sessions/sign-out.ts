@@ -1,5 +1,5 @@
-import { consoleAction } from '../http/console-action.ts'
-import { NoResult } from '../http/operation.ts'
+import { consoleAction } from '../operation/console-action.ts'
+import { NoResult } from '../operation/operation.ts'
 import { removeSession } from './store.ts'
 
 export const signOut = consoleAction({

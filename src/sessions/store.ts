@@ -1,5 +1,5 @@
 import { type Sql, statement } from '../database/sql.ts'
-import type { Role } from '../http/operation.ts'
+import type { Role } from '../operation/caller.ts'
 import { idleBefore, mostSessionsOfPerson, sessionStands } from './session.ts'
 
 interface StandingRow {

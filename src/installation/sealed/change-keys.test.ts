@@ -203,7 +203,7 @@ describe('what seals', () => {
     assert.deepEqual(sealing, [
       // In a cookie that is good for ten minutes.
       'src/accounts/oidc.ts',
-      'src/execute-operation.ts',
+      'src/execution/execute-operation.ts',
       'src/installation/installation.ts',
       'src/installation/sample.ts',
       'src/installation/sealed/reseal.ts',

@@ -1,13 +1,19 @@
 // How one action of the console runs: a GET on a reader; otherwise what takes long in the main thread, and then one
 // transaction. On SQLite the transactions run in the writer thread, where nothing may wait for anything but the database.
+
+import type { WriteContext } from '../database/database.ts'
+import { pick } from '../lib/shape-pick.ts'
+import { signInAgain } from '../operation/caller.ts'
+import type {
+  ActionAnswer,
+  ActionCall,
+  ActionContext,
+  ActionOutcome,
+  AnyConsoleAction,
+} from '../operation/console-action.ts'
+import type { OperationSettings } from '../operation/operation.ts'
+import { findSessionOf } from '../sessions/store.ts'
 import { consoleActions } from './console-actions.ts'
-import type { WriteContext } from './database/database.ts'
-import { signInAgain } from './http/authentication.ts'
-import type { ActionCall, ActionOutcome } from './http/console.ts'
-import type { ActionAnswer, ActionContext, AnyConsoleAction } from './http/console-action.ts'
-import type { OperationSettings } from './http/operation.ts'
-import { pick } from './lib/shape-pick.ts'
-import { findSessionOf } from './sessions/store.ts'
 
 const byId = new Map(consoleActions.map((action) => [action.id, action]))
 

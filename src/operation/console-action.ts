@@ -42,6 +42,23 @@ export interface ActionAnswer<Result> {
   recordedIn?: string
 }
 
+/** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
+export interface ActionCall {
+  actionId: string
+  request: ActionRequest
+  body: unknown
+  /** What `prepare` gave. */
+  prepared?: unknown
+}
+
+/** `result` is JSON text, cut to what the action's result shape lists. */
+export interface ActionOutcome {
+  result: string
+  sessionToken?: string | null
+  deviceToken?: string
+  recordedIn?: string
+}
+
 export interface ConsoleAction<Body extends Schema = Schema, Result extends Schema = Schema, Prepared = unknown> {
   /** Also the name of its file in kebab-case. */
   id: string

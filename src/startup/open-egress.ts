@@ -1,7 +1,7 @@
 // The way out to hosts that users name, as the operator has set it; never to our own database.
-import type { Config } from './config.ts'
-import { Egress } from './lib/egress.ts'
-import { hostOfUrl } from './lib/host.ts'
+import type { Config } from '../config.ts'
+import { Egress } from '../lib/egress.ts'
+import { hostOfUrl } from '../lib/host.ts'
 
 export function openEgress(config: Pick<Config, 'allowLoopback' | 'allowPlaintext' | 'databaseUrl'>): Egress {
   const { allowLoopback, allowPlaintext, databaseUrl } = config

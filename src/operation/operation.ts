@@ -8,8 +8,7 @@ import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema
 import type { EchoRemedy } from '../lib/shape-echo.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { Probe } from '../sources/probe.ts'
-
-export type Role = 'admin' | 'developer'
+import type { Caller, Role } from './caller.ts'
 
 /** What the operator has set and operations need to know. Plain data: it crosses threads. */
 export interface OperationSettings {
@@ -23,19 +22,6 @@ export interface OperationSettings {
   retainedLogWarningBytes?: number
   /** People may also sign in with an OpenID provider, whose button says this. */
   oidc?: { name: string }
-}
-
-/** Who is asking: an API key or a person with a session, either of which has been checked. */
-export interface Caller {
-  type: 'key' | 'user'
-  /** The id of the key's record or of the user, which is what activities name. */
-  id: string
-  /** Of a user; a key has none. */
-  sessionId?: string
-  /** Empty for a user in an operation whose path names no organization. */
-  organizationId: string
-  address: string
-  userAgent: string
 }
 
 /** One field that an operation changed. A secret is recorded as `changed`, never with a value. */
@@ -111,6 +97,8 @@ export interface Operation<
   /** What a change is recorded as. Every operation that writes has one. */
   activity?: string
   stability?: 'beta'
+  /** What looks at its change at once, instead of at its next regular check. */
+  wakes?: ('checker' | 'runner')[]
   /** A POST that only looks: it has no activity and no transaction, and every request looks anew. */
   changesNothing?: true
   /** What it reads or changes has a version: its ETag can be sent as `If-Match` with a change. */

@@ -1,7 +1,7 @@
 // Where Penstock listens, and why it cannot.
 import type { FastifyInstance } from 'fastify'
-import type { Config } from './config.ts'
-import { StartError } from './lib/start-error.ts'
+import type { Config } from '../config.ts'
+import { StartError } from '../lib/start-error.ts'
 
 /** Returns the base URL. */
 export async function listen(server: FastifyInstance, config: Config): Promise<string> {

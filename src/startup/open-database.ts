@@ -1,18 +1,18 @@
 // Where the data is, and what opens it: for a Penstock that runs, and for commands that only look.
 import { existsSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Config, operationSettings } from './config.ts'
-import type { DatabaseEvents } from './database/database.ts'
-import type { Sql } from './database/sql.ts'
-import { openSqlite } from './database/sqlite-database.ts'
-import { openSqliteReadOnly } from './database/sqlite-read-only.ts'
-import { checkKeys } from './installation/installation.ts'
-import { readMasterKeys } from './installation/master-keys.ts'
-import { explainNoAccess } from './lib/no-access.ts'
-import { NotSetUpError, StartError } from './lib/start-error.ts'
-import { type MasterKeys, newMasterKeys, Vault } from './lib/vault.ts'
-import { type WriterData, writerModule } from './writer.ts'
-import { makeWrites, type PenstockDatabase } from './writes.ts'
+import { type Config, operationSettings } from '../config.ts'
+import type { DatabaseEvents } from '../database/database.ts'
+import type { Sql } from '../database/sql.ts'
+import { openSqlite } from '../database/sqlite-database.ts'
+import { openSqliteReadOnly } from '../database/sqlite-read-only.ts'
+import { type WriterData, writerModule } from '../execution/writer.ts'
+import { makeWrites, type PenstockDatabase } from '../execution/writes.ts'
+import { checkKeys } from '../installation/installation.ts'
+import { readMasterKeys } from '../installation/master-keys.ts'
+import { explainNoAccess } from '../lib/no-access.ts'
+import { NotSetUpError, StartError } from '../lib/start-error.ts'
+import { type MasterKeys, newMasterKeys, Vault } from '../lib/vault.ts'
 
 export async function openDatabase(
   config: Config,
@@ -22,7 +22,7 @@ export async function openDatabase(
 ): Promise<PenstockDatabase> {
   if (config.databaseUrl) {
     // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
-    const { openPostgres } = await import('./database/postgres.ts')
+    const { openPostgres } = await import('../database/postgres.ts')
     return openPostgres({ url: config.databaseUrl, writes: makeWrites(operationSettings(config)), vault, events })
   }
   const file = join(config.dataFolder, 'penstock.db')
@@ -42,7 +42,7 @@ export async function openStoredData(config: Config): Promise<StoredData> {
   const vault = new Vault(masterKeys ?? newMasterKeys())
   let data: StoredData
   if (config.databaseUrl) {
-    const { openPostgresReadOnly } = await import('./database/postgres-read-only.ts')
+    const { openPostgresReadOnly } = await import('../database/postgres-read-only.ts')
     const { sql, close } = await openPostgresReadOnly(config.databaseUrl)
     data = { sql, vault, close }
   } else {

@@ -1,15 +1,16 @@
 // Who asks: by the key or the session that comes with a request. Each use of either is noted, some time later.
-import type { Authentication } from './http/admission.ts'
-import { addressAllowed } from './keys/ip-access.ts'
-import { type ApiKey, hashSecret, isKeyId, keyOpens } from './keys/key.ts'
-import { findKey } from './keys/store.ts'
-import { describeError } from './lib/describe-error.ts'
-import type { Log } from './lib/log.ts'
-import { Uses } from './lib/uses.ts'
-import type { Vault } from './lib/vault.ts'
-import { csrfTokenOf, isSessionToken, sessionTokenHash } from './sessions/session.ts'
-import { findSession, type SessionStanding } from './sessions/store.ts'
-import type { PenstockDatabase } from './writes.ts'
+
+import type { PenstockDatabase } from '../execution/writes.ts'
+import type { Authentication } from '../http/admission.ts'
+import { addressAllowed } from '../keys/ip-access.ts'
+import { type ApiKey, hashSecret, isKeyId, keyOpens } from '../keys/key.ts'
+import { findKey } from '../keys/store.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
+import { Uses } from '../lib/uses.ts'
+import type { Vault } from '../lib/vault.ts'
+import { csrfTokenOf, isSessionToken, sessionTokenHash } from '../sessions/session.ts'
+import { findSession, type SessionStanding } from '../sessions/store.ts'
 
 export interface OpenAuthentication {
   keyUses: Uses<ApiKey>

@@ -1,12 +1,17 @@
 // How one operation runs: a read on a reader; a write in one transaction together with its activity and its idempotency
 // record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
-import { insertActivity } from './activities/store.ts'
-import type { WriteContext } from './database/database.ts'
-import type { Sql } from './database/sql.ts'
-import { signInAgain, unauthorized } from './http/authentication.ts'
+import { insertActivity } from '../activities/store.ts'
+import type { WriteContext } from '../database/database.ts'
+import type { Sql } from '../database/sql.ts'
+import { answerPlace, claimKey, type IdempotencyKey, keepAnswer } from '../idempotency/store.ts'
+import { stillStands } from '../keys/key.ts'
+import { findStanding } from '../keys/store.ts'
+import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
+import { echoProblems } from '../lib/shape-echo.ts'
+import { pick } from '../lib/shape-pick.ts'
+import { type Caller, signInAgain, unauthorized } from '../operation/caller.ts'
 import {
   type AnyOperation,
-  type Caller,
   type Change,
   type OperationAnswer,
   type OperationContext,
@@ -15,28 +20,20 @@ import {
   organizationNotFound,
   requireRole,
   takesIfMatch,
-} from './http/operation.ts'
-import { answerPlace, claimKey, type IdempotencyKey, keepAnswer } from './idempotency/store.ts'
-import { stillStands } from './keys/key.ts'
-import { findStanding } from './keys/store.ts'
-import { type FieldProblem, invalidBody, Problem } from './lib/problem.ts'
-import { echoProblems } from './lib/shape-echo.ts'
-import { pick } from './lib/shape-pick.ts'
-import { operations } from './operations.ts'
-import { lockOrganization } from './organizations/store.ts'
-import { findSessionOf } from './sessions/store.ts'
-
-const byId = new Map(operations.map((operation) => [operation.id, operation]))
+} from '../operation/operation.ts'
+import { operationsById } from '../operations.ts'
+import { lockOrganization } from '../organizations/store.ts'
+import { findSessionOf } from '../sessions/store.ts'
 
 export type Surroundings = WriteContext & { settings: OperationSettings }
 
 export async function readOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
-  return runOperation(context, byId.get(request.operationId)!, request, new Date().toISOString())
+  return runOperation(context, operationsById.get(request.operationId)!, request, new Date().toISOString())
 }
 
 export async function writeOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
   const { sql } = context
-  const operation = byId.get(request.operationId)!
+  const operation = operationsById.get(request.operationId)!
   // Sent together, run one after the other: what is read of the caller is read with the organization locked.
   const [sealedMs] = await Promise.all([
     lockOrganization(sql, request.caller.organizationId),

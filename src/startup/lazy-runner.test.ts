@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { until } from '../test/fake-workers.ts'
-import { onBothDatabases, openTestApp } from '../test/harness.ts'
-import { leastPipes, serviceOfPipes } from '../test/pipes.ts'
-import type { Sql } from './database/sql.ts'
+import { until } from '../../test/fake-workers.ts'
+import { onBothDatabases, openTestApp } from '../../test/harness.ts'
+import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
+import type { Sql } from '../database/sql.ts'
+import { Log } from '../lib/log.ts'
 import { LazyRunner } from './lazy-runner.ts'
-import { Log } from './lib/log.ts'
 
 describe('the runner of an idle Penstock', () => {
   function makeLazy() {

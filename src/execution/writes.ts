@@ -1,18 +1,23 @@
 // Everything that writes to the database, by name: on SQLite a write runs in another thread and only its name is sent.
-import { signInWithOidc } from './accounts/sign-in-with-oidc.ts'
-import { sealActivities } from './activities/seal.ts'
-import type { Database, WriteContext } from './database/database.ts'
+import { signInWithOidc } from '../accounts/sign-in-with-oidc.ts'
+import { sealActivities } from '../activities/seal.ts'
+import type { Database, WriteContext } from '../database/database.ts'
+import { forgetOldKeys } from '../idempotency/store.ts'
+import { addOrganization, initialize } from '../installation/initialize.ts'
+import { createSample } from '../installation/sample.ts'
+import { noteKeyUse } from '../keys/key-use.ts'
+import type { ActionCall } from '../operation/console-action.ts'
+import type { OperationRequest, OperationSettings } from '../operation/operation.ts'
+import { progressWrites } from '../progress/writes.ts'
+import {
+  claimServiceChecks,
+  recordServiceCheck,
+  type ServiceCheckRecord,
+  type ServiceClaim,
+} from '../services/store.ts'
+import { createSignInLink } from '../sessions/open-session.ts'
+import { forgetOldSessions, type SessionUse, setSessionUsedAt } from '../sessions/store.ts'
 import { writeActivity, writeOperation } from './execute-operation.ts'
-import type { ActionCall } from './http/console.ts'
-import type { OperationRequest, OperationSettings } from './http/operation.ts'
-import { forgetOldKeys } from './idempotency/store.ts'
-import { addOrganization, initialize } from './installation/initialize.ts'
-import { createSample } from './installation/sample.ts'
-import { noteKeyUse } from './keys/key-use.ts'
-import { progressWrites } from './progress/writes.ts'
-import { claimServiceChecks, recordServiceCheck, type ServiceCheckRecord, type ServiceClaim } from './services/store.ts'
-import { createSignInLink } from './sessions/open-session.ts'
-import { forgetOldSessions, type SessionUse, setSessionUsedAt } from './sessions/store.ts'
 
 export function makeWrites(settings: OperationSettings) {
   return {

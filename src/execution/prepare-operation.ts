@@ -1,14 +1,12 @@
 // What an operation does before its transaction: on the main thread, with a reader, and with the time to wait for a network.
 
-import type { EngineReads } from './engine/engine-reader.ts'
+import type { EngineReads } from '../engine/engine-reader.ts'
+import { hasRecord } from '../idempotency/store.ts'
+import { Problem } from '../lib/problem.ts'
+import type { Change, OperationAnswer, OperationRequest } from '../operation/operation.ts'
+import { operationsById } from '../operations.ts'
+import type { Probe } from '../sources/probe.ts'
 import { type AttemptedActivity, readBody, requireVersion, type Surroundings } from './execute-operation.ts'
-import type { Change, OperationAnswer, OperationRequest } from './http/operation.ts'
-import { hasRecord } from './idempotency/store.ts'
-import { Problem } from './lib/problem.ts'
-import { operations } from './operations.ts'
-import type { Probe } from './sources/probe.ts'
-
-const byId = new Map(operations.map((operation) => [operation.id, operation]))
 
 /** What was prepared can be outdated by the changes of others as often as this. */
 const maxAttempts = 3
@@ -26,7 +24,7 @@ export async function prepareAndExecute(
   { makeProbe, loadEngineReads, recordActivity }: PrepareParts,
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
 ): Promise<OperationAnswer> {
-  const operation = byId.get(request.operationId)!
+  const operation = operationsById.get(request.operationId)!
   const { prepare } = operation
   if (!prepare?.isNeeded(request.body)) return execute(request)
   // What has been answered before is only repeated.

@@ -1,9 +1,9 @@
 // The writer thread of SQLite: the list of writes, served where the file is owned. The main thread imports this file only to
 // know where it is.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { serveWrites } from './database/sqlite-writer.ts'
-import type { OperationSettings } from './http/operation.ts'
-import { type MasterKeys, Vault } from './lib/vault.ts'
+import { serveWrites } from '../database/sqlite-writer.ts'
+import { type MasterKeys, Vault } from '../lib/vault.ts'
+import type { OperationSettings } from '../operation/operation.ts'
 import { makeWrites } from './writes.ts'
 
 export const writerModule = new URL(import.meta.url)

@@ -1,11 +1,11 @@
 // The runner, loaded when it is first needed: by a pipe that is to run, or for what pipes that do not run have at their sources. As
 // long as there is neither, an idle Penstock spends no memory on it.
-import type { Sql } from './database/sql.ts'
-import { describeError } from './lib/describe-error.ts'
-import type { Log } from './lib/log.ts'
-import { hasPipesToRun } from './pipes/store.ts'
-import { hasLeftovers } from './progress/leftovers/store.ts'
-import { hasIdleSlots } from './progress/retained/store.ts'
+import type { Sql } from '../database/sql.ts'
+import { describeError } from '../lib/describe-error.ts'
+import type { Log } from '../lib/log.ts'
+import { hasPipesToRun } from '../pipes/store.ts'
+import { hasLeftovers } from '../progress/leftovers/store.ts'
+import { hasIdleSlots } from '../progress/retained/store.ts'
 
 const lookEveryMs = 1_000
 
