@@ -45,10 +45,10 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'row-spans-files',
-    file: 'src/runner/encoding/object-rows.ts',
+    file: 'src/formats/encode/object-rows.ts',
     find: '(isLast ? format.checkLast(bytes, start, end) : undefined)',
     replace: '(isLast ? undefined : undefined)',
-    tests: ['src/runner/encoding/object-encoder.test.ts'],
+    tests: ['src/formats/encode/object-encoder.test.ts'],
   },
   {
     name: 'damaged-file-holds-up-others',
@@ -59,10 +59,10 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'bytes-behind-compressed-data',
-    file: 'src/sources/formats/compression.ts',
+    file: 'src/formats/decode/compression.ts',
     find: 'if (!isPadding && trailing.length > 0) throw',
     replace: 'if (!isPadding && trailing.length < 0) throw',
-    tests: ['src/sources/formats/compressed-stream.test.ts'],
+    tests: ['src/formats/decode/compressed-stream.test.ts'],
   },
   {
     name: 'skipped-rows-are-believed',

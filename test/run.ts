@@ -19,7 +19,7 @@ const bundledFrom = told.indexOf('--bundled')
 
 // The files that take longest come first, so that no core waits for the last one.
 const usual = ['test/*.test.ts', 'src/**/*.test.ts', 'console/**/*.test.ts']
-const ofOtherSuites = ['src/{sources,runner,engine}/**']
+const ofOtherSuites = ['src/{sources,runner,engine,formats}/**']
 const alone = find(bundledFrom < 0 ? told : told.slice(0, bundledFrom))
 const bundled =
   told.length === 0 ? find(usual, ofOtherSuites) : bundledFrom < 0 ? [] : find(told.slice(bundledFrom + 1))

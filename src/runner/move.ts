@@ -83,7 +83,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
     },
     longestWaitMs: isStream ? 0 : settings.object_storage_polling_interval_ms,
     async move(common, sink) {
-      const encoders = options.encoders ?? (await import('./encoding/encoder.ts'))
+      const encoders = options.encoders ?? (await import('../formats/encode/encoder.ts'))
       const session: Session = { ...common, parts, sink, encoders }
       return await moveAll(session)
     },

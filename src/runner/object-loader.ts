@@ -1,9 +1,10 @@
 // Cuts objects into deliveries: large ones into pieces, small ones joined into one. Each object is a range of its own, so that
 // exactly the same ones are found again.
+
+import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import type { Batch } from '../sources/source.ts'
 import { type DeliveryRange, tokenOf } from './delivery.ts'
 import type { Dispatch } from './dispatch.ts'
-import type { ObjectEncoder } from './encoding/encoder.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
 

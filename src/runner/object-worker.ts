@@ -1,5 +1,7 @@
 // Moves objects: one after the other in the order of their keys, each in as many deliveries as it needs. An object of which a part
 // is durable is finished before anything else is begun.
+
+import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import { countOf } from '../lib/count-text.ts'
 import { objectChanged } from '../sources/object-storage/object-sample.ts'
 import { keyOf, type ObjectShare } from '../sources/object-storage/object-shares.ts'
@@ -8,7 +10,6 @@ import { EndOfInput, ProbeFailure, SourceChanged, type SourceReader } from '../s
 import type { Damage } from './damaged-objects.ts'
 import type { DeliveryRange, StoredDelivery, StoredPosition } from './delivery.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
-import type { ObjectEncoder } from './encoding/encoder.ts'
 import { type Unfinished, unfinishedObjects } from './object-layout.ts'
 import { makeObjectLoader, type ObjectToLoad } from './object-loader.ts'
 import { unreadableRows } from './queue/given-up.ts'

@@ -1,9 +1,10 @@
 // The rows of a recorded delivery again. An object that cannot be had any more is left out, under the same token: when the engine
 // has the batch, it stores nothing, and otherwise the rest.
+
+import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import { type Batch, EndOfInput, type ProbeFailure, type SourceReader } from '../sources/source.ts'
 import { makeBackOff, pause } from './back-off.ts'
 import type { DeliveryRange, StoredDelivery } from './delivery.ts'
-import type { ObjectEncoder } from './encoding/encoder.ts'
 import { addFigures, noFigures } from './figures.ts'
 import { type GivenUp, keepGivenUp } from './queue/given-up.ts'
 import { findTrouble, mostTries } from './queue/object-trouble.ts'

@@ -83,7 +83,7 @@ export async function replayTable(
 }
 
 async function encodeOfKind(parts: ReplayParts): Promise<Trial['encode']> {
-  const { encodeKept } = await import('./encoding/encoder.ts')
+  const { encodeKept } = await import('../formats/encode/encoder.ts')
   const encoderParts = encoderPartsOf(parts)
   return (rows) => encodeKept(encoderParts, rows)
 }

@@ -1,11 +1,11 @@
 // What the parts of a worker share from the moment it is connected until it ends or begins anew after a failure.
 import type { Sink } from '../engine/engine.ts'
+import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../formats/encode/encoder.ts'
 import type { Settings } from '../pipes/settings.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
 import { type BackOffTimes, usualBackOff } from './back-off.ts'
 import type { BatchSize } from './batch-size.ts'
 import type { StoredPosition } from './delivery.ts'
-import type { EncoderParts, ObjectEncoder, RecordEncoder } from './encoding/encoder.ts'
 import { StoreFailure } from './judge.ts'
 import type { Status } from './status.ts'
 

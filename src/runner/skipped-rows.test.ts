@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RejectedNumber } from '../engine/engine.ts'
+import { joinRows } from '../formats/encode/joined-rows.ts'
+import { mostNumbered, type NumberedPart, numberRows } from '../formats/encode/number-rows.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import type { RefusedRow } from './delivery.ts'
-import { joinRows } from './encoding/joined-rows.ts'
-import { mostNumbered, type NumberedPart, numberRows } from './encoding/number-rows.ts'
 import type { RowShape, Rows } from './rows.ts'
 import { findSkipped } from './skipped-rows.ts'
 

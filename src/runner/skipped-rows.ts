@@ -1,11 +1,11 @@
 // Finds the rows that the engine rejects in a few statements, however many they are: it reads all of them numbered, and skips those
 // that it cannot read. What it says is confirmed before it is believed.
 import type { Insert, RejectedNumber, Sink } from '../engine/engine.ts'
+import { bytesOf, numberRows } from '../formats/encode/number-rows.ts'
+import { makeRest } from '../formats/encode/rest.ts'
+import { problemFinder } from '../formats/encode/row-problem.ts'
 import { longestReason, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
-import { bytesOf, numberRows } from './encoding/number-rows.ts'
-import { makeRest } from './encoding/rest.ts'
-import { problemFinder } from './encoding/row-problem.ts'
 import type { Rows } from './rows.ts'
 
 /** In each part of the rows, of those that were skipped for the same kind of reason that is not known here, so many are tried alone. */

@@ -4,13 +4,13 @@
 // the rows of a partition arrive in their order; or two, where the order says nothing to the table. With more than one, a partition
 // can be in several inserts at once; its positions move in order all the same.
 
+import type { RecordEncoder } from '../formats/encode/encoder.ts'
 import { countOf } from '../lib/count-text.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { lossText } from '../progress/losses.ts'
 import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
 import { type StoredDelivery, tokenOf } from './delivery.ts'
 import { makeDispatch } from './dispatch.ts'
-import type { RecordEncoder } from './encoding/encoder.ts'
 import { CannotGoOn } from './judge.ts'
 import { type Left, recover } from './recover.ts'
 import type { Rows } from './rows.ts'

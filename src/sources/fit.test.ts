@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { inferFields } from '../formats/decode/infer-fields.ts'
+import { newBudget } from '../formats/decode/sample-budget.ts'
+import { makeFitJudge } from '../formats/decode/value-fit.ts'
 import { fitProblems, virtualColumns } from './fit.ts'
-import { inferFields } from './formats/infer-fields.ts'
-import { newBudget } from './formats/sample-budget.ts'
-import { makeFitJudge } from './formats/value-fit.ts'
 import type { Row } from './source.ts'
 
 const sampleOf = (...rows: Row[]) => ({ rows, fields: inferFields(rows) })

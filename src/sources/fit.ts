@@ -1,10 +1,10 @@
 // Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
 // a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
-import { excerptOf } from './formats/decode.ts'
-import { findInRow } from './formats/field-path.ts'
-import { BudgetSpent, newBudget, type SampleBudget } from './formats/sample-budget.ts'
-import { makeFitJudge, type ValueProblem } from './formats/value-fit.ts'
-import { avroFileProblem, type WholeFormat, wholeFileProblems } from './formats/whole-file-fit.ts'
+import { excerptOf } from '../formats/decode/decode.ts'
+import { findInRow } from '../formats/decode/field-path.ts'
+import { BudgetSpent, newBudget, type SampleBudget } from '../formats/decode/sample-budget.ts'
+import { makeFitJudge, type ValueProblem } from '../formats/decode/value-fit.ts'
+import { avroFileProblem, type WholeFormat, wholeFileProblems } from '../formats/decode/whole-file-fit.ts'
 import type { Row, Sample } from './source.ts'
 
 /** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */

@@ -1,7 +1,7 @@
 // One round of R21 for files: a pipe loads a set of good and damaged files in random order and groups, with restarts. Rows of good
 // files arrive exactly once, no row arrives that no file has, and each damaged file is reported by its name.
 import type { Random } from '../../chaos/random.ts'
-import type { ObjectFormat } from '../../src/sources/formats/decode.ts'
+import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
 import { type DrawnFile, drawFile, nameOf } from './draw-file.ts'
 import { type FileEngine, openFilePipe } from './file-pipe.ts'
 import { MemoryFiles } from './memory-files.ts'

@@ -1,7 +1,7 @@
 // Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded, and an object
 // with BROKEN in it cannot be read from there on.
 import { Readable } from 'node:stream'
-import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/runner/encoding/encoder.ts'
+import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/formats/encode/encoder.ts'
 import type { Rows } from '../../src/runner/rows.ts'
 import type { Encoders } from '../../src/runner/session.ts'
 import { ProbeFailure } from '../../src/sources/source.ts'

@@ -1,7 +1,7 @@
 // Arrays, from the way in which PostgreSQL prints them, `{1,NULL,"a b"}`, to the way in which the engine reads them in a field of
 // TabSeparated, `[1,NULL,'a b']`.
 import { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import { FieldOutput } from './field-output.ts'
 import type { ScalarValues, WriteValue } from './values.ts'
 

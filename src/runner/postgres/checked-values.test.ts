@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import { checkedValues } from './checked-values.ts'
 import { FieldOutput } from './field-output.ts'
 import { columnValues } from './values.ts'

@@ -2,7 +2,7 @@
 // engine would take many that its type cannot hold: it drops the upper bits of an integer and the last digits of a decimal. A value
 // is written only if it is one of the column's type, in the form in which PostgreSQL prints that; all others are rejected.
 import type { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import type { TargetColumn } from './target.ts'
 import { nullText } from './text-fields.ts'

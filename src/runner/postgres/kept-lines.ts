@@ -1,8 +1,8 @@
 // Lines that were kept because the engine refused them, as they are to be tried again: with the columns that the target has now.
 import { Buffer } from 'node:buffer'
+import type { KeptRow } from '../../formats/encode/kept-rows.ts'
 import { isObject } from '../../lib/merge-patch.ts'
 import type { RefusedRow } from '../delivery.ts'
-import type { KeptRow } from '../encoding/kept-rows.ts'
 import type { RowShape, Rows } from '../rows.ts'
 import { isCutBy } from './checked-values.ts'
 import { FieldOutput } from './field-output.ts'

@@ -1,9 +1,9 @@
 // Lines of TabSeparated as rows: those of a table that COPY gives, and those of changes. They are told apart only when the engine
 // refuses some of them.
 import { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
+import { partOf, partWithout } from '../../formats/encode/row-parts.ts'
 import type { RefusedRow } from '../delivery.ts'
-import { partOf, partWithout } from '../encoding/row-parts.ts'
 import type { RowShape, Rows } from '../rows.ts'
 import { FieldOutput } from './field-output.ts'
 import { deletedColumn, versionColumn } from './names.ts'

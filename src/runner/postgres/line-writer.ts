@@ -1,6 +1,6 @@
 // Writes lines of TabSeparated from values of pgoutput: those of the columns, the version, and whether the row is deleted.
 import type { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Tuple } from '../../sources/postgres/pgoutput.ts'
 import type { RefusedRow } from '../delivery.ts'
 import { FieldOutput } from './field-output.ts'

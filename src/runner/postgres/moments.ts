@@ -1,7 +1,7 @@
 // Dates and times within what the types of the engine reach. Years have four digits where PostgreSQL prints them, except those that
 // are far beyond what the engine reaches.
 import { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import type { ScalarValues, WriteValue } from './values.ts'
 
 type MomentValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>

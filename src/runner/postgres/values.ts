@@ -13,7 +13,7 @@
 //
 // What is NULL in a column that is not Nullable becomes the default of the type, by what the engine makes of \N.
 import type { Buffer } from 'node:buffer'
-import { Undecodable } from '../../sources/formats/decode.ts'
+import { Undecodable } from '../../formats/decode/decode.ts'
 import {
   destinationType,
   type EngineAbilities,

@@ -1,12 +1,12 @@
 // Reads on from a queue: claims what it tells of, loads what is this worker's, and has the queue forget what is finished.
 
+import type { ObjectEncoder } from '../../formats/encode/encoder.ts'
 import { countOf } from '../../lib/count-text.ts'
 import { versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { type Batch, EndOfInput, finishedPosition, type Positions, type SourceReader } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import type { StoredPosition } from '../delivery.ts'
 import type { Dispatch } from '../dispatch.ts'
-import type { ObjectEncoder } from '../encoding/encoder.ts'
 import { makeObjectLoader, type ObjectLoader } from '../object-loader.ts'
 import { dispatchObjects } from '../object-worker.ts'
 import type { Left } from '../recover.ts'

@@ -1,5 +1,5 @@
 // Objects that are one piece, as they are kept when they are refused: by their name, because no replay can send them.
-import type { ObjectEncoder } from '../encoding/encoder.ts'
+import type { ObjectEncoder } from '../../formats/encode/encoder.ts'
 import type { Rows } from '../rows.ts'
 import { notARow } from './given-up.ts'
 

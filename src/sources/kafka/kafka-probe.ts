@@ -1,6 +1,6 @@
 // The probe of a Kafka source: connects, logs in, looks at the topics, and decodes some records of them.
-import { decodeRecords, toSample, Undecodable } from '../formats/decode.ts'
-import { makeSchemaRegistry } from '../formats/schema-registry.ts'
+import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
+import { makeSchemaRegistry } from '../schema-registry/schema-registry.ts'
 import { ProbeFailure, type ProbeOptions, type ProbeResult, type ProbeStep, type Sample } from '../source.ts'
 import { type KafkaCluster, openCluster, type TopicPartition } from './kafka-cluster.ts'
 import type { KafkaAccess } from './kafka-connection.ts'

@@ -2,9 +2,10 @@
 //
 // `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis sends to. Records are the same either
 // way, so a sample is taken the ordinary way whatever it says.
+
+import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import { decodeRecords, toSample, Undecodable } from '../formats/decode.ts'
 import { ProbeFailure, type ReadableSource, type Sample, type SourceContext } from '../source.ts'
 import { makeKinesis } from './kinesis-client.ts'
 import { registryFailure } from './kinesis-failure.ts'

@@ -1,5 +1,5 @@
 // Objects that messages tell of, on their way to be given: the store is asked for the version of each, in the order of the messages.
-import { excerptOf } from '../formats/decode.ts'
+import { excerptOf } from '../../formats/decode/decode.ts'
 import { type Batch, finishedPosition } from '../source.ts'
 import type { HeldMessages } from './held-messages.ts'
 import { givenObject } from './object-reader.ts'

@@ -9,9 +9,9 @@ import {
   StorageRetryPolicyType,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob'
+import { excerptOf } from '../../formats/decode/decode.ts'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import { excerptOf } from '../formats/decode.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type AzureAttempt, type AzureTarget, azureFailure, unclearAnswer } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'

@@ -1,7 +1,8 @@
 // What went wrong at Azure's blob service or its queues, or at what speaks like them, in our own words.
+
+import { excerptOf } from '../../formats/decode/decode.ts'
 import { EgressError } from '../../lib/egress.ts'
 import { egressFailure, knownFailure } from '../failure.ts'
-import { excerptOf } from '../formats/decode.ts'
 import { type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
 import type { ContainerPlace } from './object-place.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'

@@ -1,7 +1,7 @@
 // What is in the store before a queue tells of anything: all that one reader has to list, as partitions like those of the queue. How
 // far the list has come is a position of its own, the same that a reader without a queue has.
 
-import { excerptOf } from '../formats/decode.ts'
+import { excerptOf } from '../../formats/decode/decode.ts'
 import { type Batch, finishedPosition, type Positions, type ReadLimits } from '../source.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { makeObjectQueue } from './object-queue.ts'

@@ -8,7 +8,7 @@ import {
   type ObjectDecoding,
   toSample,
   Undecodable,
-} from '../formats/decode.ts'
+} from '../../formats/decode/decode.ts'
 import { ProbeFailure, type ProbeStep, type Sample } from '../source.ts'
 import { ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
 
@@ -84,7 +84,7 @@ async function decode(bytes: ObjectBytes, { decoding, signal }: Sampling, maxRow
 
 /** Whether it is already the compression that is not what it is said to be. */
 async function isWronglyCompressed(bytes: ObjectBytes, { compression }: Sampling['decoding']): Promise<boolean> {
-  const { readStart } = await import('../formats/compression.ts')
+  const { readStart } = await import('../../formats/decode/compression.ts')
   return readStart(bytes, compression).then(
     () => false,
     (error: unknown) => error instanceof Undecodable,
@@ -99,7 +99,7 @@ async function join(first: Decoded, second: Decoded, { decoding }: Sampling): Pr
   // What a text means is told by all of them together.
   const names = [first, second].map(({ fields }) => fields?.map(({ name }) => name))
   if (!isDeepStrictEqual(names[0], names[1])) return undefined
-  const { inferFieldsOfText } = await import('../formats/infer-fields.ts')
+  const { inferFieldsOfText } = await import('../../formats/decode/infer-fields.ts')
   return { rows, fields: inferFieldsOfText(rows) }
 }
 

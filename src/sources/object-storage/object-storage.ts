@@ -1,9 +1,9 @@
 // Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its readers. What the stores have in common is
 // here; open-place.ts opens them. With a queue, the queue tells of objects that come later.
 
+import { excerptOf } from '../../formats/decode/decode.ts'
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import { excerptOf } from '../formats/decode.ts'
 import {
   ProbeFailure,
   type ProbeOptions,

@@ -1,7 +1,8 @@
 // What went wrong at a store that speaks S3, in our own words.
+
+import { excerptOf } from '../../formats/decode/decode.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
-import { excerptOf } from '../formats/decode.ts'
 import { type FailureCode, ProbeFailure } from '../source.ts'
 import type { BucketPlace } from './object-place.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'

@@ -1,0 +1,570 @@
+// Rows are written by avsc, which shares nothing with what reads them here.
+import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import { crc32, deflateRawSync, zstdCompressSync } from 'node:zlib'
+import { compressionsAlgorithms } from '@platformatic/kafka'
+import avro, { type Schema } from 'avsc'
+import fc from 'fast-check'
+import type { RegisteredSchema, SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
+import { ProbeFailure } from '../../sources/source.ts'
+import { decodeAvroFile, decodeAvroRecords, decodeConfluentAvro } from './avro-rows.ts'
+import { type Decoded, Undecodable } from './decode.ts'
+
+const longType = avro.types.LongType.__with({
+  fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),
+  toBuffer(value: bigint | number) {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64LE(BigInt(value))
+    return bytes
+  },
+  fromJSON: BigInt,
+  toJSON: Number,
+  isValid: (value: unknown) => typeof value === 'bigint' || typeof value === 'number',
+  compare: (one: bigint, other: bigint) => (one < other ? -1 : Number(one > other)),
+})
+
+function typeFor(schema: Schema): avro.Type {
+  return avro.Type.forSchema(schema, { registry: { long: longType }, wrapUnions: 'never' })
+}
+
+type Codec = 'null' | 'deflate' | 'snappy' | 'zstandard'
+
+function packSnappy(data: Buffer): Buffer {
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt32BE(crc32(data))
+  return Buffer.concat([compressionsAlgorithms.snappy.compressSync(data), checksum])
+}
+
+const packers: Record<Codec, (data: Buffer) => Buffer> = {
+  null: (data) => data,
+  deflate: (data) => deflateRawSync(data),
+  snappy: packSnappy,
+  zstandard: (data) => zstdCompressSync(data),
+}
+
+interface FileOptions {
+  codec?: Codec
+  blockSize?: number
+}
+
+async function file(schema: Schema, rows: object[], { codec = 'null', blockSize = 65_536 }: FileOptions = {}) {
+  const encoder = new avro.streams.BlockEncoder(typeFor(schema), {
+    codec,
+    blockSize,
+    writeHeader: 'always',
+    codecs: {
+      [codec]: (data: Buffer, done: (error: null, packed: Buffer) => void) => done(null, packers[codec](data)),
+    },
+  } as never)
+  for (const row of rows) encoder.write(row)
+  encoder.end()
+  return buffer(encoder)
+}
+
+/** A file with the schema as it is written here: avsc leaves out what it does not know. At most one row, of fewer than 64 bytes. */
+function fileOfSchema(schema: Schema, row?: Buffer): Buffer {
+  const marker = Buffer.alloc(16, 9)
+  const header = avro.Type.forSchema({ type: 'map', values: 'bytes' }).toBuffer({
+    'avro.schema': Buffer.from(JSON.stringify(schema)),
+  })
+  const block = row ? [Buffer.from([2, row.length * 2]), row, marker] : []
+  return Buffer.concat([Buffer.from('Obj\u0001'), header, marker, ...block])
+}
+
+const record = (fields: Record<string, unknown>, name = 'Row'): Schema =>
+  ({ type: 'record', name, fields: Object.entries(fields).map(([key, type]) => ({ name: key, type })) }) as Schema
+
+const whole = (bytes: Uint8Array) => ({ bytes, isWhole: true })
+
+/** By their ids, beginning with 1. */
+function registryOf(...schemas: (Schema | RegisteredSchema)[]): SchemaRegistry {
+  return {
+    async loadSchema(id) {
+      const schema = schemas[id - 1] as RegisteredSchema
+      if (typeof schema.schema === 'string') return schema
+      return { type: 'AVRO', schema: JSON.stringify(schema), references: [] }
+    },
+  }
+}
+
+function framed(id: number, body: Uint8Array): Uint8Array {
+  const header = Buffer.alloc(5)
+  header.writeUInt32BE(id, 1)
+  return Buffer.concat([header, body])
+}
+
+async function undecodable(work: () => Decoded | Promise<Decoded>): Promise<string> {
+  const error = await (async () => work())().then(
+    () => assert.fail('was decoded'),
+    (thrown: unknown) => thrown,
+  )
+  assert.ok(error instanceof Undecodable, String((error as Error).stack))
+  return error.reason
+}
+
+const dayMs = 86_400_000
+
+describe('values of Avro', () => {
+  const decodeOne = async (type: unknown, body: Uint8Array) => {
+    const { rows, fields } = await decodeConfluentAvro([framed(1, body)], registryOf(record({ value: type })))
+    return { value: rows[0]!.value, ...fields![0]! }
+  }
+  /** avsc writes large longs only where they have no logical type. */
+  const told = async (type: unknown, value: unknown, writtenAs = type) => {
+    const body = typeFor(record({ value: writtenAs })).toBuffer({ value })
+    const { value: read, type: engineType, isOptional } = await decodeOne(type, body)
+    return [read, engineType, isOptional]
+  }
+
+  it('have the types that the schema declares', async () => {
+    assert.deepEqual(await told('boolean', true), [true, 'Bool', false])
+    assert.deepEqual(await told('int', -7), [-7, 'Int32', false])
+    assert.deepEqual(await told('long', 2n ** 63n - 1n), [2n ** 63n - 1n, 'Int64', false])
+    assert.deepEqual(await told('float', 0.5), [0.5, 'Float32', false])
+    assert.deepEqual(await told('double', 0.1), [0.1, 'Float64', false])
+    assert.deepEqual(await told('string', 'grüße'), ['grüße', 'String', false])
+    assert.deepEqual(await told('bytes', Buffer.from([1, 255])), [new Uint8Array([1, 255]), 'String', false])
+    assert.deepEqual(await told({ type: 'fixed', name: 'F', size: 2 }, Buffer.from('ab')), [
+      new Uint8Array([97, 98]),
+      'String',
+      false,
+    ])
+    assert.deepEqual(await told({ type: 'enum', name: 'E', symbols: ['A', 'B'] }, 'B'), ['B', 'String', false])
+    assert.deepEqual(await told({ type: 'array', items: 'int' }, [1, 2]), [[1, 2], 'Array(Int32)', false])
+    assert.deepEqual(await told({ type: 'map', values: 'long' }, { a: 1 }), [{ a: 1 }, 'Map(String, Int64)', false])
+    assert.deepEqual(await told(record({ x: 'int' }, 'Inner'), { x: 1 }), [{ x: 1 }, 'String', false])
+  })
+
+  it('are optional where the schema allows null', async () => {
+    assert.deepEqual(await told(['null', 'int'], null), [null, 'Nullable(Int32)', true])
+    assert.deepEqual(await told(['int', 'null'], 3), [3, 'Nullable(Int32)', true])
+    assert.deepEqual(await told('null', null), [null, 'Nullable(String)', true])
+    assert.deepEqual(await told(['null', { type: 'array', items: ['null', 'int'] }], null), [
+      null,
+      'Array(Nullable(Int32))',
+      true,
+    ])
+    assert.deepEqual(await told(['string', 'int'], 5), [5, 'String', false])
+    assert.deepEqual(await told(['null', 'string', 'int'], 'a'), ['a', 'Nullable(String)', true])
+  })
+
+  const logical = (type: unknown, logicalType: string, more = {}) => ({
+    ...(typeof type === 'string' ? { type } : (type as object)),
+    logicalType,
+    ...more,
+  })
+
+  it('are dates and times with all their digits', async () => {
+    assert.deepEqual(await told(logical('int', 'date'), 20_000), [new Date(20_000 * dayMs), 'Date32', false])
+    assert.deepEqual(await told(logical('long', 'timestamp-millis'), -1), [
+      '1969-12-31T23:59:59.999Z',
+      "DateTime64(3, 'UTC')",
+      false,
+    ])
+    assert.deepEqual(await told(logical('long', 'timestamp-micros'), 1_700_000_000_123_456n, 'long'), [
+      '2023-11-14T22:13:20.123456Z',
+      "DateTime64(6, 'UTC')",
+      false,
+    ])
+    assert.deepEqual(await told(logical('long', 'timestamp-nanos'), 1_700_000_000_123_456_789n, 'long'), [
+      '2023-11-14T22:13:20.123456789Z',
+      "DateTime64(9, 'UTC')",
+      false,
+    ])
+    assert.deepEqual(await told(logical('long', 'local-timestamp-micros'), 1), [
+      '1970-01-01T00:00:00.000001',
+      'DateTime64(6)',
+      false,
+    ])
+    assert.deepEqual(await told(logical('int', 'time-millis'), 86_399_999), ['23:59:59.999', 'String', false])
+    assert.deepEqual(await told(logical('long', 'time-micros'), 1), ['00:00:00.000001', 'String', false])
+  })
+
+  it('stay numbers where no calendar has them', async () => {
+    assert.deepEqual((await told(logical('int', 'date'), 2 ** 31 - 1))[0], 2 ** 31 - 1)
+    assert.deepEqual((await told(logical('long', 'timestamp-millis'), 2n ** 62n, 'long'))[0], 2n ** 62n)
+    assert.deepEqual((await told(logical('int', 'time-millis'), -1))[0], -1)
+  })
+
+  it('are decimals and uuids as text', async () => {
+    const decimal = logical('bytes', 'decimal', { precision: 10, scale: 2 })
+    assert.deepEqual(await told(decimal, Buffer.from([0xff])), ['-0.01', 'Decimal(10, 2)', false])
+    assert.deepEqual(await told(decimal, Buffer.from([0x01, 0x00])), ['2.56', 'Decimal(10, 2)', false])
+    assert.deepEqual((await told(decimal, Buffer.from([])))[0], '0.00')
+    const fixed = logical({ type: 'fixed', name: 'D', size: 16 }, 'decimal', { precision: 38 })
+    const smallest = Buffer.concat([Buffer.from([0x80]), Buffer.alloc(15)])
+    assert.deepEqual(await told(fixed, smallest), [String(-(2n ** 127n)), 'Decimal(38, 0)', false])
+    const uuid = '0f8fad5b-d9cb-469f-a165-70867728950e'
+    assert.deepEqual(await told(logical('string', 'uuid'), uuid), [uuid, 'UUID', false])
+    const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex')
+    assert.deepEqual(await told(logical({ type: 'fixed', name: 'U', size: 16 }, 'uuid'), bytes), [uuid, 'UUID', false])
+  })
+
+  it('are what their type says where the logical type does not go with it', async () => {
+    assert.deepEqual(await told(logical('string', 'date'), 'x'), ['x', 'String', false])
+    assert.deepEqual((await told(logical('bytes', 'decimal'), Buffer.from([1])))[1], 'String')
+    assert.deepEqual((await told(logical('bytes', 'decimal', { precision: 77 }), Buffer.from([1])))[1], 'String')
+    assert.deepEqual((await told(logical('int', 'timestamp-millis'), 1))[1], 'Int32')
+    assert.deepEqual((await told(logical('long', 'made-up'), 1))[1], 'Int64')
+  })
+
+  it('are refused where they cannot be', async () => {
+    const refused = (type: unknown, ...bytes: number[]) =>
+      undecodable(() => decodeOne(type, Buffer.from(bytes)) as never)
+    assert.match(await refused('boolean', 2), /^record 1 does not fit schema 1: at "value" .*neither true nor false/)
+    assert.match(await refused('int', 0xff, 0xff, 0xff, 0xff, 0x7f), /more than 32 bits/)
+    assert.match(await refused('long', ...Array(10).fill(0xff), 1), /more than 64 bits/)
+    assert.match(await refused('string', 20, 97), /ends too early/)
+    assert.match(await refused('string', 1), /below zero/)
+    assert.match(await refused('string', 2, 0xff), /not UTF-8/)
+    assert.match(await refused({ type: 'enum', name: 'E', symbols: ['A'] }, 2), /symbol/)
+    assert.match(await refused(['null', 'int'], 4), /names a type/)
+    assert.match(await refused('int', 2, 2), /goes on for 1 bytes/)
+    assert.match(
+      await refused({ type: 'bytes', logicalType: 'decimal', precision: 9 }, 200, 1, ...Array(100)),
+      /decimal/,
+    )
+  })
+
+  it('come out as they went in', async () => {
+    const value = fc.record({
+      long: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      text: fc.string({ unit: 'grapheme' }),
+      number: fc.double({ noNaN: true }),
+      list: fc.array(fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }))),
+      map: fc.dictionary(fc.string(), fc.boolean()),
+      inner: fc.option(fc.record({ bytes: fc.uint8Array() })),
+    })
+    const schema = record({
+      long: 'long',
+      text: 'string',
+      number: 'double',
+      list: { type: 'array', items: ['null', 'int'] },
+      map: { type: 'map', values: 'boolean' },
+      inner: ['null', record({ bytes: 'bytes' }, 'Inner')],
+    })
+    const type = typeFor(schema)
+    const registry = registryOf(schema)
+    await fc.assert(
+      fc.asyncProperty(value, async (row) => {
+        const inner = row.inner && { bytes: Buffer.from(row.inner.bytes) }
+        const { rows } = await decodeConfluentAvro([framed(1, type.toBuffer({ ...row, inner }))], registry)
+        const { long, map, ...rest } = rows[0]!
+        assert.equal(BigInt(long as bigint), row.long)
+        assert.equal(typeof long === 'number', Number.isSafeInteger(Number(row.long)))
+        // Whatever the prototypes: a key may be __proto__.
+        assert.deepEqual(Object.entries(map as object), Object.entries(row.map))
+        const { long: _, map: __, ...expected } = row
+        assert.deepEqual(
+          { ...rest, inner: rest.inner && { ...(rest.inner as object) } },
+          { ...expected, inner: expected.inner && { ...expected.inner } },
+        )
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('Avro with a schema registry', () => {
+  const order = record({ id: 'long' }, 'Order')
+  const orderType = typeFor(order)
+
+  it('reads records of several versions, and declares what holds them all', async () => {
+    const newer = record({ id: 'double', note: 'string' }, 'Order')
+    const { rows, fields } = await decodeConfluentAvro(
+      [framed(1, orderType.toBuffer({ id: 1 })), framed(2, typeFor(newer).toBuffer({ id: 2.5, note: 'n' }))],
+      registryOf(order, newer),
+    )
+    assert.deepEqual(rows, [{ id: 1 }, { id: 2.5, note: 'n' }])
+    assert.deepEqual(fields, [
+      { name: 'id', type: 'Float64', isOptional: false },
+      { name: 'note', type: 'Nullable(String)', isOptional: true },
+    ])
+  })
+
+  it('reads types that stand in other schemas', async () => {
+    const item = { ...(record({ sku: 'string' }, 'Item') as object), namespace: 'shop' } as Schema
+    const basket = { ...(record({ items: { type: 'array', items: 'Item' } }, 'Basket') as object), namespace: 'shop' }
+    const reference = { name: 'shop.Item', subject: 'item', version: 1, schema: JSON.stringify(item) }
+    const schema: RegisteredSchema = { type: 'AVRO', schema: JSON.stringify(basket), references: [reference] }
+    const known = avro.Type.forSchema(item)
+    const type = avro.Type.forSchema(basket as Schema, { registry: { 'shop.Item': known } })
+    const body = type.toBuffer({ items: [{ sku: 'a' }] })
+    const { rows } = await decodeConfluentAvro([framed(1, body)], registryOf(schema))
+    assert.deepEqual(rows, [{ items: [{ sku: 'a' }] }])
+  })
+
+  it('reads a record that holds itself, but not without end', async () => {
+    const list = record({ next: ['null', 'Row'] })
+    const registry = registryOf(list)
+    const body = (depth: number) => Buffer.from([...Array(depth).fill(2), 0])
+    const { rows } = await decodeConfluentAvro([framed(1, body(2))], registry)
+    assert.deepEqual(rows, [{ next: { next: { next: null } } }])
+    const deep = () => decodeConfluentAvro([framed(1, body(100_000))], registry)
+    assert.match(await undecodable(deep), /nested deeper/)
+    const endless = registryOf(record({ self: 'Row' }))
+    assert.match(await undecodable(() => decodeConfluentAvro([framed(1, new Uint8Array())], endless)), /nested deeper/)
+  })
+
+  it('makes fields of names that mean something to JavaScript', async () => {
+    const schema = record({ constructor: 'int', toString: 'string' })
+    ;(schema as { fields: object[] }).fields.push({ name: '__proto__', type: 'int' })
+    const { rows, fields } = await decodeConfluentAvro([framed(1, Buffer.from([2, 0, 4]))], registryOf(schema))
+    assert.deepEqual(Object.entries(rows[0]!), [
+      ['constructor', 1],
+      ['toString', ''],
+      ['__proto__', 2],
+    ])
+    assert.deepEqual(
+      fields!.map(({ name }) => name),
+      ['constructor', 'toString', '__proto__'],
+    )
+  })
+
+  it('refuses counts that are made up, and keeps the rows before them', async () => {
+    const schema = record({ nothing: { type: 'array', items: 'null' } })
+    // 2^40 nulls, which take no bytes at all.
+    const bomb = framed(1, Buffer.from([0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0]))
+    assert.match(await undecodable(() => decodeConfluentAvro([bomb], registryOf(schema))), /more values/)
+    const { rows } = await decodeConfluentAvro([framed(1, Buffer.from([0])), bomb], registryOf(schema))
+    assert.deepEqual(rows, [{ nothing: [] }])
+  })
+
+  it('refuses a schema of few words that stands for endless values', async () => {
+    let type: unknown = 'null'
+    for (let level = 0; level < 20; level++) {
+      const inner = level === 0 ? type : `L${level - 1}`
+      const fields = Array.from({ length: 10 }, (_, index) => ({ name: `f${index}`, type: index === 0 ? type : inner }))
+      type = { type: 'record', name: `L${level}`, fields }
+    }
+    const work = () => decodeConfluentAvro([framed(1, new Uint8Array())], registryOf(type as Schema))
+    assert.match(await undecodable(work), /more values/)
+  })
+
+  it('says what a record is that names no schema', async () => {
+    const work = (bytes: Uint8Array) => undecodable(() => decodeConfluentAvro([bytes], registryOf(order)))
+    assert.match(await work(Buffer.from('{"id":1}')), /^record 1 begins with "\{\\"id\\":1\}", not with the zero byte/)
+    assert.match(await work(Buffer.from([1, 2])), /begins with the bytes 0102/)
+    assert.match(await work(new Uint8Array()), /is empty/)
+  })
+
+  it('refuses schemas of another type, and such as cannot be used', async () => {
+    const work = (schema: string, type: RegisteredSchema['type'] = 'AVRO') =>
+      undecodable(() =>
+        decodeConfluentAvro([framed(1, Buffer.from([0]))], registryOf({ type, schema, references: [] })),
+      )
+    assert.equal(await work('{}', 'JSON'), 'schema 1 is JSON Schema, but the format is AvroConfluent')
+    assert.match(await work('{'), /^schema 1 is not JSON/)
+    assert.match(await work('"string"'), /^schema 1 is not a record/)
+    assert.match(await work('{"type":"record"}'), /without a name/)
+    assert.match(await work('{"type":"record","name":"A"}'), /"A" without fields/)
+    assert.match(await work('{"type":"record","name":"A","fields":[{"type":"int"}]}'), /field without a name/)
+    const fields = (...types: string[]) =>
+      `{"type":"record","name":"A","fields":[${types.map((type, index) => `{"name":"f${index}","type":${type}}`)}]}`
+    assert.match(await work(fields('"B"')), /uses the type "B"/)
+    assert.match(await work(fields('7')), /neither a name nor an object/)
+    assert.match(await work(fields('{"type":"fixed","name":"F","size":-1}')), /size/)
+    assert.match(await work(fields('{"type":"enum","name":"E"}')), /list of names/)
+    assert.match(await work(fields('{"type":"enum","name":"A","symbols":[]}')), /defines "A" twice/)
+    assert.match(await work(fields('"int"', '"int"').replace('f1', 'f0')), /the field "f0" twice/)
+    const deep = `${'{"type":"array","items":'.repeat(10_000)}"int"${'}'.repeat(10_000)}`
+    assert.match(await work(fields(deep)), /nested deeper/)
+  })
+
+  it('needs a registry', async () => {
+    await assert.rejects(decodeConfluentAvro([], undefined), (error) => {
+      assert.ok(error instanceof ProbeFailure)
+      assert.deepEqual([error.step, error.code], ['decode', 'not_set_up'])
+      assert.equal(error.reason, 'the format AvroConfluent needs a schema registry')
+      return true
+    })
+  })
+})
+
+describe('Avro files', () => {
+  const schema = record({ id: 'long', text: 'string' })
+  const rows = Array.from({ length: 500 }, (_, id) => ({ id, text: `text ${id} ${'x'.repeat(id % 50)}` }))
+
+  for (const codec of ['null', 'deflate', 'snappy', 'zstandard'] as const) {
+    it(`are read with the codec ${codec}, as far as rows are asked for`, async () => {
+      const bytes = await file(schema, rows, { codec, blockSize: 1_000 })
+      assert.deepEqual(decodeAvroFile(whole(bytes), 10_000), {
+        rows,
+        fields: [
+          { name: 'id', type: 'Int64', isOptional: false },
+          { name: 'text', type: 'String', isOptional: false },
+        ],
+      })
+      assert.deepEqual(decodeAvroFile(whole(bytes), 7).rows, rows.slice(0, 7))
+    })
+
+    it(`are read with the codec ${codec} wherever they are cut off`, async () => {
+      const bytes = await file(schema, rows, { codec, blockSize: 1_000 })
+      const headerBytes = (await file(schema, [], { codec })).length
+      let most = 0
+      for (let end = headerBytes; end < bytes.length; end += 97) {
+        const read = decodeAvroFile({ bytes: bytes.subarray(0, end), isWhole: false }, 10_000).rows
+        assert.deepEqual(read, rows.slice(0, read.length))
+        assert.ok(read.length >= most)
+        most = read.length
+      }
+      assert.ok(most > 400)
+    })
+  }
+
+  it('give the rows of a block that is cut off where the codec allows', async () => {
+    for (const codec of ['null', 'deflate', 'zstandard'] as const) {
+      const noise = Array.from({ length: 2_000 }, (_, id) => ({
+        id,
+        text: Buffer.from(`${id ** 7}`).toString('base64'),
+      }))
+      const bytes = await file(schema, noise, { codec, blockSize: 10_000_000 })
+      const cut = { bytes: bytes.subarray(0, bytes.length / 2), isWhole: false }
+      // zstd gives nothing before a block of its own is there, which is larger than this.
+      if (codec !== 'zstandard') assert.ok(decodeAvroFile(cut, 10_000).rows.length > 100, codec)
+      assert.match(await undecodable(() => decodeAvroFile(whole(cut.bytes), 10_000)), /ends too early/)
+    }
+  })
+
+  it('declare the types that the engine reads from files, and have the values that it reads', async () => {
+    const place = record({ city: 'string' }, 'Place')
+    const time = { type: 'int', logicalType: 'time-millis' }
+    const uuid = { type: 'fixed', name: 'U', size: 16, logicalType: 'uuid' }
+    const tree = { type: 'record', name: 'Tree', fields: [{ name: 'child', type: ['null', 'Tree'] }] }
+    const fields = {
+      to: place,
+      maybe: ['null', 'Place'],
+      places: { type: 'array', items: ['null', 'Place'] },
+      time,
+      micros: ['null', { type: 'long', logicalType: 'time-micros' }],
+      uuid,
+      choice: ['null', 'string', 'long'],
+      alike: ['int', 'long'],
+      tree,
+      trees: { type: 'array', items: 'Tree' },
+    }
+    const { fields: declared } = decodeAvroFile(whole(fileOfSchema(record(fields))), 10)
+    assert.deepEqual(Object.fromEntries(declared!.map(({ name, type }) => [name, type])), {
+      to: 'Tuple(city String)',
+      maybe: 'Tuple(city String)',
+      places: 'Array(Tuple(city String))',
+      time: 'Int32',
+      micros: 'Nullable(Int64)',
+      uuid: 'String',
+      choice: 'Variant(String, Int64)',
+      alike: 'Nothing',
+      tree: 'Nothing',
+      trees: 'Array(Nothing)',
+    })
+    const row = Buffer.from([20, ...Buffer.alloc(16, 7)])
+    const { rows } = decodeAvroFile(whole(fileOfSchema(record({ time, uuid }), row)), 10)
+    assert.deepEqual(rows, [{ time: 10, uuid: new Uint8Array(16).fill(7) }])
+  })
+
+  it('declare no type without end', async () => {
+    let type: unknown = 'int'
+    for (let level = 0; level < 20; level++) {
+      const inner = level === 0 ? type : `L${level - 1}`
+      const fields = Array.from({ length: 10 }, (_, index) => ({ name: `f${index}`, type: index === 0 ? type : inner }))
+      type = { type: 'record', name: `L${level}`, fields }
+    }
+    const { fields } = decodeAvroFile(whole(fileOfSchema(type as Schema)), 10)
+    assert.ok(fields!.every(({ type }) => type === 'Nothing'))
+  })
+
+  it('tell their fields even without rows', async () => {
+    const { rows: none, fields } = decodeAvroFile(whole(await file(schema, [])), 10)
+    assert.deepEqual([none, fields!.length], [[], 2])
+  })
+
+  it('say what is wrong with them', async () => {
+    const bytes = await file(schema, rows, { codec: 'deflate' })
+    const reason = (changed: Uint8Array, isWhole = true) =>
+      undecodable(() => decodeAvroFile({ bytes: changed, isWhole }, 10_000))
+    assert.match(await reason(Buffer.from('PAR1....')), /^the object is not an Avro .*: it begins with "PAR1/)
+    assert.match(await reason(new Uint8Array()), /it is empty/)
+    assert.match(await reason(bytes.subarray(0, 30)), /header that cannot be read: it ends too early/)
+    assert.match(await reason(bytes.subarray(0, 30), false), /longer than what is read/)
+    const marker = Buffer.from(bytes)
+    marker[marker.length - 1]! ^= 1
+    assert.match(await reason(marker), /does not end where it says/)
+    const packed = Buffer.from(bytes)
+    packed.fill(0xff, packed.length - 200, packed.length - 100)
+    assert.match(await reason(packed), /does not fit|not deflate/)
+    const other = Buffer.from(bytes.toString('latin1').replace('\u000edeflate', '\u000ebzipped'), 'latin1')
+    assert.match(await reason(other), /compressed with "bzipped", which is not one of null, deflate/)
+    const unnamed = Buffer.from(bytes.toString('latin1').replace('avro.schema', 'avro.schemb'), 'latin1')
+    assert.match(await reason(unnamed), /has no schema/)
+    const broken = Buffer.from(bytes.toString('latin1').replace('"string"', '"strong"'), 'latin1')
+    assert.match(await reason(broken), /^the schema of the object uses the type "strong"/)
+  })
+
+  it('check the checksum of snappy', async () => {
+    const bytes = await file(schema, rows.slice(0, 3), { codec: 'snappy' })
+    bytes[bytes.length - 17]! ^= 1
+    assert.match(await undecodable(() => decodeAvroFile(whole(bytes), 10)), /not snappy/)
+  })
+
+  it('do not unpack more than a sample may hold', async () => {
+    const zeros = record({ bytes: 'bytes' })
+    const refused = (bytes: Uint8Array) => undecodable(() => decodeAvroFile(whole(bytes), 10))
+    for (const codec of ['deflate', 'zstandard'] as const) {
+      const bytes = await file(zeros, [{ bytes: Buffer.alloc(65 * 1024 * 1024) }], { codec, blockSize: 2 ** 28 })
+      assert.match(await refused(bytes), /more in its first row or block/)
+    }
+    const header = await file(zeros, [], { codec: 'snappy' })
+    // One row in ten bytes of snappy, which say that they unpack to 4 GiB.
+    const block = Buffer.from([2, 20, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0, 0])
+    const marker = header.subarray(-16)
+    assert.match(await refused(Buffer.concat([header, block, marker])), /more in its first row or block/)
+  })
+
+  it('never crash, whatever bytes they have', async () => {
+    const bytes = await file(schema, rows.slice(0, 20), { codec: 'null' })
+    const change = fc.record({ at: fc.nat(bytes.length - 1), byte: fc.nat(255) })
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 5 }), fc.boolean(), (changes, isWhole) => {
+        const changed = Buffer.from(bytes)
+        for (const { at, byte } of changes) changed[at] = byte
+        try {
+          decodeAvroFile({ bytes: changed, isWhole }, 100)
+        } catch (error) {
+          assert.ok(error instanceof Undecodable, String((error as Error).stack))
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('records that are Avro files', () => {
+  it('give all their rows', async () => {
+    const one = await file(record({ id: 'int' }), [{ id: 1 }, { id: 2 }])
+    const other = await file(record({ id: 'int', more: 'boolean' }), [{ id: 3, more: true }])
+    assert.deepEqual(decodeAvroRecords([one, other]), {
+      rows: [{ id: 1 }, { id: 2 }, { id: 3, more: true }],
+      fields: [
+        { name: 'id', type: 'Int32', isOptional: false },
+        { name: 'more', type: 'Nullable(Bool)', isOptional: true },
+      ],
+    })
+    assert.deepEqual(decodeAvroRecords([]), { rows: [], fields: [] })
+  })
+
+  it('are told by their number when they are none', async () => {
+    const one = await file(record({ id: 'int' }), [{ id: 1 }])
+    const reason = await undecodable(() => decodeAvroRecords([one, Buffer.from('{}')]))
+    assert.equal(reason, 'record 2 is not an Avro object container file: it begins with "{}"')
+    const cut = await undecodable(() => decodeAvroRecords([one.subarray(0, -1)]))
+    assert.match(cut, /^row 1 of record 1 does not fit its schema: it ends too early/)
+  })
+
+  it('give no more rows than a sample needs', async () => {
+    const many = await file(
+      record({ id: 'int' }),
+      Array.from({ length: 900 }, (_, id) => ({ id })),
+    )
+    assert.equal(decodeAvroRecords([many, many, many]).rows.length, 1_000)
+  })
+})

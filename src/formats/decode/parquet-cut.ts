@@ -1,0 +1,69 @@
+// What is given of the rows of a Parquet object: long texts and lists are cut, and the rows end when they hold enough. A file of
+// some kilobytes can hold gigabytes, since it has a value once that is in every row; the rows have it as often as it is in them.
+
+import type { Row, SourceField } from '../../sources/source.ts'
+import { Undecodable } from './decode.ts'
+import { BudgetSpent, type SampleBudget, spendBytes, spendValues } from './sample-budget.ts'
+
+const maxTextLength = 16 * 1024
+const maxListLength = 1000
+/** More than a struct has; a map may have any number. */
+const maxEntries = 10_000
+
+/** For the rows, when the fields are paid for. */
+export function sampleBudgetOf(fields: SourceField[]): SampleBudget {
+  const budget = { values: 200_000, unpackedBytes: 16 * 1024 * 1024 }
+  try {
+    for (const { name, type } of fields) {
+      spendValues(budget, 1)
+      spendBytes(budget, name.length + type.length)
+    }
+    return budget
+  } catch (error) {
+    throw error instanceof BudgetSpent
+      ? new Undecodable('the schema of the Parquet object is more than a sample may hold')
+      : error
+  }
+}
+
+/** Undefined when the budget is spent. */
+export function cutRow(entries: [string, unknown][], budget: SampleBudget): Row | undefined {
+  try {
+    return cutObject(entries, budget)
+  } catch (error) {
+    if (error instanceof BudgetSpent) return undefined
+    throw error
+  }
+}
+
+function cutObject(entries: [string, unknown][], budget: SampleBudget): Row {
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      spendBytes(budget, name.length)
+      return [name, cutValue(value, budget)]
+    }),
+  )
+}
+
+function cutValue(value: unknown, budget: SampleBudget): unknown {
+  spendValues(budget, 1)
+  if (typeof value === 'string') return cutText(value, budget)
+  if (value instanceof Uint8Array) {
+    const bytes = value.slice(0, maxTextLength)
+    spendBytes(budget, bytes.length)
+    return bytes
+  }
+  if (Array.isArray(value)) return value.slice(0, maxListLength).map((element) => cutValue(element, budget))
+  if (typeof value === 'object' && value !== null) {
+    return cutObject(Object.entries(value).slice(0, maxEntries), budget)
+  }
+  return value
+}
+
+function cutText(text: string, budget: SampleBudget): string {
+  const cut = text.slice(0, maxTextLength)
+  spendBytes(budget, cut.length)
+  // Not in the middle of a character.
+  const isSplit = cut.length < text.length && /[\ud800-\udbff]$/.test(cut.slice(-1))
+  return isSplit ? cut.slice(0, -1) : cut
+}

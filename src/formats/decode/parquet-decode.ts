@@ -1,0 +1,247 @@
+// The first rows of a Parquet object, and its columns as its schema declares them. Of an object of any size it reads the footer
+// and the first pages of each column. Runs in a process of its own: the library trusts what it reads.
+import { Buffer } from 'node:buffer'
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import {
+  type ColumnChunk,
+  type Compressors,
+  type FileMetaData,
+  parquetRead,
+  parquetSchema,
+  type RowGroup,
+  type SchemaTree,
+} from 'hyparquet'
+import { compressors as libraryCompressors } from 'hyparquet-compressors'
+import type { Row } from '../../sources/source.ts'
+import { compressionOf, decompress } from './compression.ts'
+import { type Compression, type Decoded, excerptOf, type ObjectBytes, Undecodable } from './decode.ts'
+import { cutRow, sampleBudgetOf } from './parquet-cut.ts'
+import {
+  arrayBufferOf,
+  type ChunkPlace,
+  damaged,
+  type Read,
+  readFirstPages,
+  readFooter,
+  storedValues,
+} from './parquet-pages.ts'
+import { type ColumnReading, fieldOf, readingOf, withoutConversions } from './parquet-types.ts'
+
+const maxCompressedBytes = 64 * 1024 * 1024
+const maxRowGroups = 8
+const maxSchemaDepth = 100
+const columnsAtOnce = 8
+/** Row groups that are smaller are read at once, larger ones in pieces. */
+const smallGroupBytes = 1024 * 1024
+
+// Those of Node are quicker, and never give more than they are asked for.
+const decompressors: Compressors = {
+  ...libraryCompressors,
+  GZIP: (input, outputLength) => gunzipSync(input, { maxOutputLength: outputLength }),
+  BROTLI: (input, outputLength) => brotliDecompressSync(input, { maxOutputLength: outputLength }),
+  ZSTD: (input, outputLength) => zstdDecompressSync(input, { maxOutputLength: outputLength }),
+}
+// A page of nulls has nothing in it, which not every method can decompress.
+const compressors: Compressors = Object.fromEntries(
+  Object.entries(decompressors).map(([codec, decompressPage]) => [
+    codec,
+    (input: Uint8Array, outputLength: number) =>
+      outputLength === 0 ? new Uint8Array() : decompressPage(input, outputLength),
+  ]),
+)
+
+export async function firstRows(object: ObjectBytes, compression: Compression, maxRows: number): Promise<Decoded> {
+  const { read, sizeBytes } = await bareObject(object, compression)
+  const metadata = await readFooter(read, sizeBytes)
+  const schema = schemaOf(metadata)
+  const columns = schema.children.map((column) => ({ name: column.element.name, column, reading: readingOf(column) }))
+  const fields = schema.children.map(fieldOf)
+  const budget = sampleBudgetOf(fields)
+  const rows: Row[] = []
+  const groups = metadata.row_groups.filter(({ num_rows }) => num_rows > 0)
+  for (const group of groups.slice(0, maxRowGroups)) {
+    const wanted = Math.min(maxRows - rows.length, Number(group.num_rows))
+    if (wanted <= 0) break
+    const readGroup = await groupReader(read, sizeBytes, group)
+    const chunks = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema[0])
+    const values = await mapInTurns(columns, columnsAtOnce, ({ name, column, reading }) =>
+      readColumn(readGroup, { metadata, group, chunks: chunks.get(name) ?? [], column, reading, wanted }),
+    )
+    const complete = values.reduce((least, { length }) => Math.min(least, length), wanted)
+    for (let index = 0; index < complete; index++) {
+      const row = cutRow(
+        columns.map(({ name }, place) => [name, values[place]?.[index] ?? null]),
+        budget,
+      )
+      if (!row && rows.length === 0)
+        throw new Undecodable('the first row of the Parquet object is more than a sample may hold')
+      if (!row) return { rows, fields }
+      rows.push(row)
+    }
+    if (complete < wanted) break
+  }
+  return { rows, fields }
+}
+
+/** The Parquet object itself, without what was compressed around it. */
+async function bareObject(object: ObjectBytes, compression: Compression): Promise<{ read: Read; sizeBytes: number }> {
+  const { key, sizeBytes } = object
+  const first = await object.read(0, Math.min(sizeBytes, 20))
+  const isParquet = /^PAR[1E]/.test(Buffer.from(first).toString('latin1'))
+  if (isParquet && (compression === 'auto' || compression === 'none')) {
+    return { read: (start, end) => object.read(start, end), sizeBytes }
+  }
+  if (isParquet) {
+    throw new Undecodable(`compression is ${compression}, but the object is bare Parquet, which compresses itself`)
+  }
+  const method = compressionOf(key, first, compression)
+  if (method === 'none') {
+    const found = sizeBytes === 0 ? 'is empty' : `begins with ${excerptOf(Buffer.from(first).toString('latin1'))}`
+    throw new Undecodable(`the object is not Parquet: it ${found}`)
+  }
+  const tooLarge = new Undecodable(
+    `the object is larger than 64 MiB and compressed with ${method} as a whole; Parquet compresses itself, and can then be read in parts`,
+  )
+  if (sizeBytes > maxCompressedBytes) throw tooLarge
+  const options = { method, isCut: false, maxBytes: maxCompressedBytes }
+  const { bytes, isComplete } = await decompress(await object.read(0, sizeBytes), options)
+  if (!isComplete) throw tooLarge
+  return { read: async (start, end) => bytes.subarray(start, end), sizeBytes: bytes.length }
+}
+
+function schemaOf(metadata: FileMetaData): SchemaTree {
+  // Some writers annotate groups in the new way only, and the library looks at the old one.
+  for (const element of metadata.schema) {
+    if (typeof element.name !== 'string') throw damaged('schema')
+    const group = element.logical_type?.type
+    if (element.type === undefined && (group === 'LIST' || group === 'MAP')) element.converted_type = group
+  }
+  try {
+    if (depthOf(metadata) > maxSchemaDepth) throw damaged('schema')
+    return parquetSchema(metadata)
+  } catch {
+    throw damaged('schema')
+  }
+}
+
+function depthOf({ schema }: FileMetaData): number {
+  let deepest = 0
+  const open: number[] = []
+  for (const { num_children = 0 } of schema) {
+    while (open.at(-1) === 0) open.pop()
+    if (open.length > 0) open[open.length - 1]!--
+    if (num_children > 0) open.push(num_children)
+    deepest = Math.max(deepest, open.length)
+  }
+  return deepest
+}
+
+async function groupReader(read: Read, sizeBytes: number, group: RowGroup): Promise<Read> {
+  const places = group.columns.map((chunk) => placeOf(chunk, sizeBytes))
+  const startByte = places.reduce((least, place) => Math.min(least, place.startByte), sizeBytes)
+  const endByte = places.reduce((most, place) => Math.max(most, place.endByte), 0)
+  if (endByte - startByte > smallGroupBytes) return read
+  const bytes = await read(startByte, endByte)
+  return async (start, end) => bytes.subarray(start - startByte, end - startByte)
+}
+
+function placeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSITIVE_INFINITY): ChunkPlace {
+  if (file_path) throw new Undecodable('the Parquet object has its data in other files')
+  if (!meta_data) throw new Undecodable('the Parquet object has columns that are encrypted')
+  const startByte = Number(meta_data.dictionary_page_offset || meta_data.data_page_offset)
+  const endByte = startByte + Number(meta_data.total_compressed_size)
+  if (!(startByte >= 4 && endByte >= startByte && endByte <= sizeBytes)) throw damaged('footer')
+  return { startByte, endByte }
+}
+
+interface WantedColumn {
+  metadata: FileMetaData
+  group: RowGroup
+  /** Of this column: one for each of its leaves. */
+  chunks: ColumnChunk[]
+  column: SchemaTree
+  reading: ColumnReading
+  wanted: number
+}
+
+/** The first values of a column of a row group; fewer than wanted when its pages do not tell how many they have. */
+async function readColumn(
+  read: Read,
+  { metadata, group, chunks, column, reading, wanted }: WantedColumn,
+): Promise<unknown[]> {
+  const { name, repetition_type } = column.element
+  if (chunks.length === 0) return Array(wanted).fill(null)
+  const isFlat = column.children.length === 0 && repetition_type !== 'REPEATED'
+  const pieces = await Promise.all(
+    chunks.map((chunk) => {
+      const valuesPerRow = Number(chunk.meta_data?.num_values ?? 0) / Number(group.num_rows)
+      return readFirstPages(read, placeOf(chunk), { rows: wanted, isFlat, valuesPerRow })
+    }),
+  )
+  let offset = 0
+  const columns = chunks.map((chunk, index): ColumnChunk => {
+    const sizeBytes = pieces[index]!.bytes.length
+    const { dictionary_page_offset: _, ...rest } = chunk.meta_data!
+    const meta_data = { ...rest, data_page_offset: BigInt(offset), total_compressed_size: BigInt(sizeBytes) }
+    offset += sizeBytes
+    return { file_offset: 0n, meta_data }
+  })
+  const values = await decodeColumn(Buffer.concat(pieces.map(({ bytes }) => bytes)), {
+    metadata: {
+      ...metadata,
+      schema: [{ name: 'root', num_children: 1 }, ...withoutConversions(column)],
+      row_groups: [{ ...group, columns }],
+    },
+    name,
+    reading,
+    wanted,
+  })
+  // The last row of a list that is cut may have elements in the page that was not read.
+  const isCut = !isFlat && values.length < wanted && pieces.some((piece) => piece.isCut)
+  return isCut && values.length > 1 ? values.slice(0, -1) : values
+}
+
+async function decodeColumn(
+  bytes: Uint8Array,
+  { metadata, name, reading, wanted }: Pick<WantedColumn, 'metadata' | 'reading' | 'wanted'> & { name: string },
+): Promise<unknown[]> {
+  const values: unknown[] = []
+  try {
+    await parquetRead({
+      file: arrayBufferOf(bytes),
+      metadata,
+      columns: [name],
+      rowEnd: wanted,
+      compressors,
+      parsers: storedValues,
+      utf8: false,
+      geoparquet: false,
+      onChunk: ({ columnData }) => {
+        for (let index = 0; index < columnData.length && values.length < wanted; index++)
+          values.push(reading.toValue(columnData[index]))
+      },
+    })
+  } catch {
+    throw damaged(`column ${excerptOf(name, 100)}`)
+  }
+  return values
+}
+
+/** As Promise.all of a map, with so many at a time; none is begun after one has failed. */
+async function mapInTurns<Item, Result>(
+  items: Item[],
+  atOnce: number,
+  each: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  let queue = [...items.entries()]
+  const work = async (): Promise<void> => {
+    for (let next = queue.shift(); next; next = queue.shift()) results[next[0]] = await each(next[1])
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work))
+    return results
+  } finally {
+    queue = []
+  }
+}

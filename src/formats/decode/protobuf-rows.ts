@@ -1,0 +1,50 @@
+// Rows of Protobuf messages whose schema a registry has. Before the message stands which one of the schema it is.
+
+import {
+  type BodyReader,
+  type ConfluentFormat,
+  decodeConfluent,
+} from '../../sources/schema-registry/confluent-records.ts'
+import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
+import type { ByteReader } from './byte-reader.ts'
+import { Misfit } from './byte-reader.ts'
+import type { Decoded } from './decode.ts'
+import { parseProtobufSchema } from './protobuf-schema.ts'
+import { fieldsOfMessage } from './protobuf-types.ts'
+import { readProtobufRow } from './protobuf-values.ts'
+
+export const confluentProtobuf: ConfluentFormat = {
+  name: 'Protobuf',
+  type: 'PROTOBUF',
+  compile(schema, id) {
+    const find = parseProtobufSchema(schema)
+    const bodies = new Map<string, BodyReader>()
+    return (reader) => {
+      const path = readMessagePath(reader)
+      const known = bodies.get(path.join())
+      if (known) return known
+      const plan = find(path)
+      if (!plan) throw new Misfit('it names a message that the schema does not have')
+      const body: BodyReader = {
+        title: `the message ${plan.name} of schema ${id}`,
+        fields: fieldsOfMessage(plan),
+        read: (rest, budget) => readProtobufRow(plan, rest.bytes(rest.left), budget),
+      }
+      bodies.set(path.join(), body)
+      return body
+    }
+  },
+}
+
+export function decodeConfluentProtobuf(records: Uint8Array[], registry: SchemaRegistry | undefined): Promise<Decoded> {
+  return decodeConfluent(confluentProtobuf, records, registry)
+}
+
+const deepestMessage = 32
+
+/** Indexes of messages, each within the one before; their count comes first, and a count of zero stands for the first message. */
+function readMessagePath(reader: ByteReader): number[] {
+  const count = Number(reader.zigzag())
+  if (count < 0 || count > deepestMessage) throw new Misfit('it names a message in a way that cannot be')
+  return count === 0 ? [0] : Array.from({ length: count }, () => Number(reader.zigzag()))
+}

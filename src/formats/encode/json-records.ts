@@ -1,0 +1,74 @@
+// Records of JSON: each holds an object, several, or a list of them.
+import { Buffer } from 'node:buffer'
+import { decompress } from '../../sources/kinesis/kinesis-record.ts'
+import type { SourceRecord } from '../../sources/source.ts'
+import { Undecodable } from '../decode/decode.ts'
+import type { FilledColumn } from './field-plan.ts'
+import { type JsonRows, makeJsonRows } from './json-rows.ts'
+import type { InPlace, RecordFormat } from './record-format.ts'
+import { copyTogether } from './together.ts'
+
+/** What a record is before anything is made of it. Throws Undecodable. */
+export type Unpack = (value: Uint8Array) => Uint8Array
+
+export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): RecordFormat {
+  const rows = makeJsonRows(filled)
+  const needsMeta = filled.some(({ isVirtual }) => isVirtual)
+  return {
+    shape: rows.shape,
+    check(record) {
+      try {
+        const bytes = asBuffer(unpack(record.value))
+        return rows.check(bytes, 0, bytes.length)
+      } catch (error) {
+        if (error instanceof Undecodable) return error.reason
+        throw error
+      }
+    },
+    write(record, out) {
+      const bytes = asBuffer(unpack(record.value))
+      rows.write(bytes, { start: 0, end: bytes.length }, needsMeta ? record.meta : noMeta, out)
+    },
+    // What is only copied is copied from where it lies.
+    ...(rows.isStraight && unpack === unpackNothing && { inPlace: jsonInPlace(rows) }),
+  }
+}
+
+function jsonInPlace({ check, write }: JsonRows): InPlace {
+  return {
+    check,
+    writeSome(bytes, { starts, ends }, { first, end }, out) {
+      const copiedEnd = copyTogether(bytes, { starts, ends, first, end }, out)
+      if (copiedEnd > first) return copiedEnd
+      write(bytes, { start: starts[first]!, end: ends[first]! }, noMeta, out)
+      return first + 1
+    },
+  }
+}
+
+/** A record makes it anew for each who asks. */
+const noMeta: SourceRecord['meta'] = {}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+const maxUnpackedBytes = 32 * 1024 * 1024
+
+/** What the Kinesis Producer Library puts before many records that it makes one of. */
+const aggregated = Buffer.from('f3899ac2', 'hex')
+
+/** Whoever writes to a stream of Kinesis compresses records or does not, one by one. */
+export const unpackKinesis: Unpack = (value) => {
+  // Text begins with none of the bytes that compression does.
+  if (value[0] === 0x7b || value[0] === 0x5b) return value
+  if (aggregated.equals(value.subarray(0, aggregated.length))) {
+    throw new Undecodable('it is many records that the Kinesis Producer Library has made one of')
+  }
+  const unpacked = decompress(value, maxUnpackedBytes)
+  if (unpacked === 'too large') throw new Undecodable('it is larger than 32 MiB when it is decompressed')
+  if (unpacked instanceof Uint8Array) return unpacked
+  throw new Undecodable(`it begins as ${unpacked.broken} does, but cannot be decompressed`)
+}
+
+export const unpackNothing: Unpack = (value) => value

@@ -1,0 +1,262 @@
+// JSON of a source on its way to the engine. Nothing is made of it: objects are copied as they are, with what the transport says
+// put in at their beginning, or values are picked out of them by their place in the text.
+import type { Buffer } from 'node:buffer'
+import type { RowShape } from '../../runner/rows.ts'
+import type { Row } from '../../sources/source.ts'
+import { excerptOf } from '../decode/decode.ts'
+import { findByPath } from '../decode/field-path.ts'
+import type { ByteOutput } from './byte-output.ts'
+import { parseType } from './engine-type.ts'
+import { type FilledColumn, isSharedUnequally, shapeByColumn, shapeByField } from './field-plan.ts'
+import {
+  code,
+  endOfValue,
+  isSpace,
+  membersOf,
+  nameIn,
+  objectsIn,
+  skipSpace,
+  type TextRange,
+  trimEnd,
+} from './json-scan.ts'
+import { makeColumnWriter } from './json-values.ts'
+import { type VirtualField, valueGetter, virtualFieldsFor, writeVirtualMembers } from './virtual-fields.ts'
+
+/** Writes what stands in a range: any number of objects, each with a newline behind it. */
+export interface JsonRows {
+  shape: RowShape
+  /** Whether the bytes of objects go through as they are. */
+  isStraight: boolean
+  /** Why it cannot be written; as far as that can be told, which is little when the bytes go through as they are. */
+  check(bytes: Buffer, start: number, end: number): string | undefined
+  /** Why what stands there does not end with a complete object. */
+  checkLast(bytes: Buffer, start: number, end: number): string | undefined
+  write(bytes: Buffer, range: TextRange, meta: Row, out: ByteOutput): void
+}
+
+export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
+  const hasPaths = filled.some(({ field, isVirtual }) => !isVirtual && field.includes('.'))
+  if (hasPaths || isSharedUnequally(filled)) return picked(filled)
+  const { fields, columns } = virtualFieldsFor(filled)
+  const own = shapeByField(
+    'JSONEachRow',
+    filled.filter(({ isVirtual }) => !isVirtual),
+  )
+  const shape: RowShape = {
+    format: 'JSONEachRow',
+    fields: [...own.fields, ...fields.map(({ name, type }) => ({ name, type }))],
+    columns: [...own.columns, ...columns],
+  }
+  const writeObject = fields.length === 0 ? copyObject : splicer(fields)
+  return {
+    shape,
+    isStraight: fields.length === 0,
+    check: problemIn,
+    checkLast: unclosedIn,
+    write(bytes, range, meta, out) {
+      const { end } = range
+      const first = skipSpace(bytes, behindMark(bytes, range.start), end)
+      if (first === end) return
+      if (bytes[first] === code.openObject && (fields.length === 0 || isOneObject(bytes, first, end))) {
+        writeObject(bytes, { start: first, end }, meta, out)
+      } else {
+        const objects = objectsIn(bytes, first, end) ?? [{ start: first, end }]
+        for (const object of objects) writeObject(bytes, object, meta, out)
+      }
+    },
+  }
+}
+
+/** Some writers put the mark of the byte order before every text. */
+function behindMark(bytes: Buffer, start: number): number {
+  const hasMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf
+  return hasMark ? start + 3 : start
+}
+
+/** What the first and the last byte tell. */
+function problemIn(bytes: Buffer, start: number, end: number): string | undefined {
+  // Nearly all are like this, and each is looked at.
+  if (bytes[start] === code.openObject && bytes[end - 1] === code.closeObject) return undefined
+  const first = skipSpace(bytes, behindMark(bytes, start), end)
+  if (first >= end) return undefined
+  if (bytes[first] === code.openObject) {
+    const isClosed = bytes[trimEnd(bytes, first, end) - 1] === code.closeObject || endsInComma(bytes, first, end)
+    return isClosed ? undefined : `it is a JSON object without its end: it begins with ${startOf(bytes, first, end)}`
+  }
+  if (bytes[first] !== code.openList) return `it is not a JSON object: it begins with ${startOf(bytes, first, end)}`
+  if (objectsIn(bytes, first, end)) return undefined
+  return `it is not a list of JSON objects: it begins with ${startOf(bytes, first, end)}`
+}
+
+/** A brace at the end need not be the one that closes the object. */
+function unclosedIn(bytes: Buffer, start: number, end: number): string | undefined {
+  const first = skipSpace(bytes, behindMark(bytes, start), end)
+  if (objectsIn(bytes, first, end)) return undefined
+  return `the file ends in the middle of a JSON object, which begins with ${startOf(bytes, first, end)}`
+}
+
+/** Objects may have commas between them, and so behind the last one. */
+function endsInComma(bytes: Buffer, start: number, end: number): boolean {
+  let at = end
+  while (at > start && (isSpace(bytes[at - 1]) || bytes[at - 1] === code.comma)) at--
+  return bytes[at - 1] === code.closeObject
+}
+
+function startOf(bytes: Buffer, start: number, end: number): string {
+  return excerptOf(bytes.subarray(start, Math.min(end, start + 100)).toString('utf8'))
+}
+
+const newline = 0x0a
+
+type WriteObject = (bytes: Buffer, object: TextRange, meta: Row, out: ByteOutput) => void
+
+const copyObject: WriteObject = (bytes, { start, end }, _meta, out) => {
+  out.bytes(bytes, start, end)
+  out.byte(newline)
+}
+
+/** An object within it would close before the end. */
+function isOneObject(bytes: Buffer, start: number, end: number): boolean {
+  const trimmed = trimEnd(bytes, start, end)
+  const firstClose = bytes.indexOf(code.closeObject, start)
+  return firstClose === trimmed - 1 || endOfValue(bytes, start, end) === trimmed
+}
+
+function splicer(fields: readonly VirtualField[]): WriteObject {
+  const names = new Set(fields.map(({ name }) => name))
+  return (bytes, { start, end }, meta, out) => {
+    out.byte(code.openObject)
+    const hasMembers = writeVirtualMembers(fields, meta, out)
+    if (mayHaveName(bytes, start, end)) {
+      const members = membersOf(bytes, start, end)
+      if (members?.list.some(({ name }) => names.has(nameIn(bytes, name)))) {
+        writeOtherMembers(bytes, members.list, names, hasMembers, out)
+        return
+      }
+    }
+    const isEmpty = bytes[skipSpace(bytes, start + 1, end)] === code.closeObject
+    if (hasMembers && !isEmpty) out.byte(code.comma)
+    out.bytes(bytes, start + 1, end)
+    out.byte(newline)
+  }
+}
+
+const underscore = 0x5f
+
+/** Whether a field may be called as one of the transport's: the engine takes no object that has a name twice. */
+function mayHaveName(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = bytes.indexOf(underscore, start); at !== -1 && at < end; at = bytes.indexOf(underscore, at + 1)) {
+    if (bytes[at - 1] === code.quote) return true
+  }
+  return false
+}
+
+function writeOtherMembers(
+  bytes: Buffer,
+  members: { name: TextRange; value: TextRange }[],
+  names: ReadonlySet<string>,
+  hasBefore: boolean,
+  out: ByteOutput,
+): void {
+  let needsComma = hasBefore
+  for (const { name, value } of members) {
+    if (names.has(nameIn(bytes, name))) continue
+    if (needsComma) out.text(',')
+    out.bytes(bytes, name.start, value.end)
+    needsComma = true
+  }
+  out.text('}')
+  out.byte(newline)
+}
+
+/** Rows with the columns by their names, of values that are picked out of the text. */
+function picked(filled: readonly FilledColumn[]): JsonRows {
+  const columns = filled.map((column) => ({ label: `${JSON.stringify(column.name)}:`, write: pickedColumn(column) }))
+  return {
+    shape: shapeByColumn('JSONEachRow', filled),
+    isStraight: false,
+    check(bytes, start, end) {
+      const problem = problemIn(bytes, start, end)
+      if (problem !== undefined) return problem
+      const areValid = objectsIn(bytes, behindMark(bytes, start), end)?.every((object) => isValid(bytes, object))
+      return areValid ? undefined : `it is not valid JSON: it begins with ${startOf(bytes, start, end)}`
+    },
+    checkLast: () => undefined,
+    write(bytes, range, meta, out) {
+      for (const object of objectsIn(bytes, behindMark(bytes, range.start), range.end) ?? []) {
+        const find = makeFinder(bytes, object)
+        let before = '{'
+        for (const { label, write } of columns) {
+          if (write(bytes, { find, meta, before: `${before}${label}` }, out)) before = ','
+        }
+        out.text(before === '{' ? '{}' : '}')
+        out.byte(newline)
+      }
+    },
+  }
+}
+
+/** The engine does not see what is not picked, and so cannot tell that it is broken. */
+function isValid(bytes: Buffer, { start, end }: TextRange): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8', start, end))
+    return true
+  } catch {
+    return false
+  }
+}
+
+interface Picking {
+  find: Find
+  meta: Row
+  /** What comes before the value, if there is one. */
+  before: string
+}
+
+/** False when there is nothing to write. */
+type PickColumn = (bytes: Buffer, picking: Picking, out: ByteOutput) => boolean
+
+function pickedColumn({ field, type, isVirtual }: FilledColumn): PickColumn {
+  if (isVirtual) {
+    const writer = makeColumnWriter(type, 'moment')
+    const valueIn = valueGetter(field, type)
+    return (_bytes, { meta, before }, out) => {
+      const value = valueIn(meta)
+      if (value === null && !writer.mayBeNull) return false
+      out.text(before)
+      writer.write(value, out)
+      return true
+    }
+  }
+  const { name, isNullable } = parseType(type)
+  const isText = name === 'String' || name === 'FixedString'
+  return (bytes, { find, before }, out) => {
+    const value = find(field)
+    if (!value) return false
+    const first = bytes[value.start]
+    const isNull = first === 0x6e
+    if (isNull && !isNullable) return false
+    out.text(before)
+    if (!isText || first === code.quote || isNull) out.bytes(bytes, value.start, value.end)
+    else out.quotedBytes(bytes.subarray(value.start, value.end))
+    return true
+  }
+}
+
+/** Where the value of a path is. */
+type Find = (path: string) => TextRange | undefined
+
+/** Each object is taken apart once, however many columns take from it. */
+function makeFinder(bytes: Buffer, object: TextRange): Find {
+  const known = new Map<number, Map<string, TextRange>>()
+  const memberOf = ({ start, end }: TextRange, name: string): TextRange | undefined => {
+    let members = known.get(start)
+    if (!members) {
+      const list = membersOf(bytes, start, end)?.list ?? []
+      members = new Map(list.map((member) => [nameIn(bytes, member.name), member.value]))
+      known.set(start, members)
+    }
+    return members.get(name)
+  }
+  return (path) => findByPath(object, path, memberOf)
+}

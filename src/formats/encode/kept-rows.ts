@@ -1,0 +1,129 @@
+// Rows that were kept because the engine refused them, as they are to be tried again: by what the pipe is now, which may have been
+// changed so that they fit.
+import { Buffer } from 'node:buffer'
+import { isObject } from '../../lib/merge-patch.ts'
+import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { Rows } from '../../runner/rows.ts'
+import type { Row } from '../../sources/source.ts'
+import { delimitedTextOf, fieldNames, pickedFormat } from './delimited-format.ts'
+import type { EncoderParts } from './encoder.ts'
+import { type FilledColumn, fillColumns, shapeByColumn } from './field-plan.ts'
+import { joinRows } from './joined-rows.ts'
+import { makeJsonRows } from './json-rows.ts'
+import { unpackMeta } from './kept-meta.ts'
+import { type ObjectFormat, virtualValuesOf } from './object-format.ts'
+import { rowsOfPiece } from './object-rows.ts'
+import { makeRecordEncoder } from './record-encoder.ts'
+import { recordOfKept } from './record-rows.ts'
+import { makeRest } from './rest.ts'
+import type { RowEnds } from './row-ends.ts'
+
+export interface KeptRow {
+  partition: string
+  raw: Uint8Array
+  meta: string
+}
+
+/** In their order, one for each. Rejects as the encoders do. */
+export async function encodeKept(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
+  if (kept.length === 0) throw new Error('there are no rows to encode')
+  return parts.kind === 'objectStorage' ? rowsOfObjects(parts, kept) : recordsAgain(parts, kept)
+}
+
+async function recordsAgain(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
+  const encoder = makeRecordEncoder(parts)
+  const { signal } = new AbortController()
+  try {
+    const encoded: Rows[] = []
+    for (let start = 0; start < kept.length; ) {
+      const { partition } = kept[start]!
+      const others = kept.findIndex((row, index) => index > start && row.partition !== partition)
+      const end = others === -1 ? kept.length : others
+      encoded.push(await encoder.encode(partition, kept.slice(start, end).map(recordOfKept), signal))
+      start = end
+    }
+    return encoder.join(encoded)
+  } finally {
+    await encoder.close()
+  }
+}
+
+/** Rows of several files have different fields: all are brought into the order of the columns. */
+async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
+  const source = parts.source as ObjectStorageSource
+  const filled = fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings)
+  const formatFor = formatMaker(source, filled)
+  const rest = makeRest(new AbortController().signal)
+  const rows: Rows[] = []
+  for (const { partition, raw, meta } of kept) {
+    const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    const { object, names } = metaOf(meta)
+    const format = formatFor(bytes, virtualValuesOf(object), names)
+    const piece = {
+      object,
+      partition,
+      format: { ...format, rowEnds: oneRow, dataStart: 0 },
+      bytes,
+      begin: 0,
+      ends: Uint32Array.of(bytes.length),
+      readBytes: bytes.length,
+      endsObject: true,
+    }
+    rows.push(await rowsOfPiece(piece, rest))
+  }
+  return joinRows(rows)
+}
+
+const oneRow: RowEnds = { find: (bytes) => Uint32Array.of(bytes.length), mayCutAt: () => false }
+
+type FormatFor = (row: Buffer, virtualValues: Row, names: string[]) => Omit<ObjectFormat, 'rowEnds' | 'dataStart'>
+
+function formatMaker(source: ObjectStorageSource, filled: readonly FilledColumn[]): FormatFor {
+  if (source.format === 'Parquet' || source.format === 'Avro') return () => notKept(filled)
+  if (source.format === 'JSONEachRow') {
+    const rows = makeJsonRows(filled)
+    return (_row, virtualValues) => ({
+      shape: rows.shape,
+      isStraight: () => false,
+      check: rows.check,
+      checkLast: rows.checkLast,
+      trim: (_bytes, range) => range,
+      write: (bytes, range, out) => rows.write(bytes, range, virtualValues, out),
+      kept: {},
+    })
+  }
+  const { text, hasNames } = delimitedTextOf(source)
+  return (row, virtualValues, names) => {
+    const fields = hasNames ? names : fieldNames({ text, hasNames, filled, firstRow: row })
+    return pickedFormat({ text, hasNames, virtualValues }, fields, filled)
+  }
+}
+
+/** Of an object that is one piece, nothing but its name is kept. */
+function notKept(filled: readonly FilledColumn[]): ReturnType<FormatFor> {
+  return {
+    shape: shapeByColumn('JSONEachRow', filled),
+    isStraight: () => false,
+    check: () => 'it is a whole object, which only a new pipe can load',
+    checkLast: () => undefined,
+    trim: (_bytes, range) => range,
+    write: () => undefined,
+    kept: {},
+  }
+}
+
+interface KeptMeta {
+  object: { key: string; sizeBytes: number; modifiedAt?: Date }
+  names: string[]
+}
+
+function metaOf(text: string): KeptMeta {
+  const meta = unpackMeta(text)
+  const { object, names } = isObject(meta) ? meta : {}
+  if (!isObject(object) || typeof object.key !== 'string') throw new Error('a row was not kept with its object')
+  const { key, sizeBytes, modifiedAt } = object
+  return {
+    object: { key, sizeBytes: Number(sizeBytes), ...(modifiedAt instanceof Date && { modifiedAt }) },
+    names: Array.isArray(names) ? names.map(String) : [],
+  }
+}

@@ -1,0 +1,127 @@
+// Rows with a number before each, on one line each, so that an engine that skips a row it cannot read goes on with the next one.
+import { randomBytes } from 'node:crypto'
+import type { Rows } from '../../runner/rows.ts'
+import { ByteOutput } from './byte-output.ts'
+import { code, objectsIn, skipSpace } from './json-scan.ts'
+import { makeRest } from './rest.ts'
+
+export interface NumberedRows {
+  /** Also the first field of the shape. */
+  numberField: string
+  shape: Rows['shape']
+  parts: AsyncIterable<NumberedPart>
+}
+
+export interface NumberedPart {
+  body: Buffer
+  /** The number of the first row of the engine; the others follow. */
+  first: number
+  /** To which row each of them belongs. */
+  indexes: number[]
+  /** Rows that have no end. They are not in the body. */
+  unclosed: number[]
+}
+
+/** So that neither the memory, nor the answer of the engine, nor the time without a rest grows with the number of rows. */
+export const mostNumbered = { rows: 50_000, bytes: 4 * 1_024 * 1_024 }
+
+const newline = 0x0a
+const carriageReturn = 0x0d
+const space = 0x20
+const escapedNewline = 'n'.charCodeAt(0)
+
+/** Undefined for rows that cannot be told apart. Rows with these indexes are left out. */
+export function numberRows(rows: Rows, leftOut: ReadonlySet<number>, signal: AbortSignal): NumberedRows | undefined {
+  const { shape } = rows
+  if (!rows.isDivisible) return undefined
+  const numberField = `_penstock_row_${randomBytes(6).toString('hex')}`
+  return {
+    numberField,
+    shape: { ...shape, fields: [{ name: numberField, type: 'UInt32' }, ...shape.fields] },
+    parts: partsOf(rows, { leftOut, numberField }, signal),
+  }
+}
+
+async function* partsOf(
+  rows: Rows,
+  { leftOut, numberField }: { leftOut: ReadonlySet<number>; numberField: string },
+  signal: AbortSignal,
+): AsyncGenerator<NumberedPart> {
+  const { shape } = rows
+  const write = shape.format === 'JSONEachRow' ? objectsWith(numberField) : lineOf(shape)
+  const guard = guardRow(shape, numberField)
+  const rest = makeRest(signal)
+  const out = new ByteOutput()
+  let part: Omit<NumberedPart, 'body'> = { first: 0, indexes: [], unclosed: [] }
+  for (let index = 0; index < rows.count; index++) {
+    if (leftOut.has(index)) continue
+    const next = part.first + part.indexes.length
+    const count = write(next, bytesOf(rows, index), out)
+    if (count === undefined) part.unclosed.push(index)
+    else for (let written = 0; written < count; written++) part.indexes.push(index)
+    out.bytes(guard)
+    await rest()
+    if (part.indexes.length < mostNumbered.rows && out.sizeBytes < mostNumbered.bytes) continue
+    yield { ...part, body: out.take() }
+    part = { first: part.first + part.indexes.length, indexes: [], unclosed: [] }
+  }
+  if (part.indexes.length + part.unclosed.length > 0) yield { ...part, body: out.take() }
+}
+
+/** No row has this number. */
+const guardNumber = 2 ** 32 - 1
+const guardBytes = 64
+
+/**
+ * Stands behind each row. The engine reads some types by their length and not up to a delimiter, such as 36 bytes for a UUID: what it
+ * reads beyond a row that has an error must not be of the next one.
+ */
+function guardRow({ format, delimiter = ',', fields }: Rows['shape'], numberField: string): Buffer {
+  if (format === 'JSONEachRow') return Buffer.from(`{"${numberField}":${guardNumber}${' '.repeat(guardBytes)}}\n`)
+  const defaults = (format === 'TabSeparated' ? '\t' : delimiter).repeat(fields.length)
+  return Buffer.from(`${String(guardNumber).padStart(guardBytes, '0')}${defaults}\n`)
+}
+
+/** As the engine gets the row. */
+export function bytesOf(rows: Rows, index: number): Buffer {
+  const body = rows.only(index, index + 1).body()
+  if (!(Symbol.iterator in body)) throw new Error('rows that can be divided have no stream')
+  // A chunk is only lent.
+  return Buffer.concat(Array.from(body, (chunk) => Buffer.from(chunk)))
+}
+
+/** Numbers its rows of the engine from `first` on, and gives how many it wrote; undefined: it has no end. */
+type WriteRow = (first: number, bytes: Buffer, out: ByteOutput) => number | undefined
+
+function lineOf({ format, delimiter = ',' }: Rows['shape']): WriteRow {
+  const isTabSeparated = format === 'TabSeparated'
+  return (number, bytes, out) => {
+    if (bytes.length === 0) return 0
+    out.text(`${number}${isTabSeparated ? '\t' : delimiter}`)
+    const end = bytes.at(-1) === newline ? bytes.length - 1 : bytes.length
+    for (let at = bytes.indexOf(newline); at !== -1 && at < end; at = bytes.indexOf(newline, at + 1)) {
+      // Behind a backslash in TabSeparated, and in quotes in CSV.
+      bytes[at] = isTabSeparated ? escapedNewline : space
+    }
+    out.bytes(bytes, 0, end)
+    out.byte(newline)
+    return 1
+  }
+}
+
+function objectsWith(numberField: string): WriteRow {
+  return (first, bytes, out) => {
+    const objects = objectsIn(bytes, 0, bytes.length)
+    if (!objects) return undefined
+    for (let at = 0; at < bytes.length; at++) {
+      if (bytes[at] === newline || bytes[at] === carriageReturn) bytes[at] = space
+    }
+    for (const [at, { start, end }] of objects.entries()) {
+      const member = skipSpace(bytes, start + 1, end)
+      out.text(`{"${numberField}":${first + at}${bytes[member] === code.closeObject ? '' : ','}`)
+      out.bytes(bytes, member, end)
+      out.byte(newline)
+    }
+    return objects.length
+  }
+}

@@ -1,0 +1,37 @@
+// The bytes of an object without its compression, and what is said when it is not what it is said to be.
+import { Readable } from 'node:stream'
+import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import { ProbeFailure } from '../../sources/source.ts'
+import { decompressedStream } from '../decode/compressed-stream.ts'
+import { excerptOf, Undecodable } from '../decode/decode.ts'
+import type { FilledColumn } from './field-plan.ts'
+import type { ObjectToEncode } from './object-format.ts'
+
+export interface ObjectPlan {
+  source: ObjectStorageSource
+  filled: readonly FilledColumn[]
+}
+
+/** The whole object. */
+export function streamOf({ source }: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Readable {
+  const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* decompressedStream(await object.open(signal), object.key, source.compression)
+    } catch (error) {
+      throw explained(error, object)
+    }
+  }
+  return Readable.from(chunks(), { objectMode: false })
+}
+
+/** What is wrong with an object is for the user to know. */
+export function explained(error: unknown, { key }: Pick<ObjectToEncode, 'key'>): unknown {
+  if (!(error instanceof Undecodable)) return error
+  return new ProbeFailure({
+    step: 'decode',
+    code: 'undecodable',
+    reason: `the object ${excerptOf(key, 200)} cannot be read: ${error.reason}`,
+    remedy: 'set format and compression to what the objects are, or take this one away',
+    field: 'format',
+  })
+}

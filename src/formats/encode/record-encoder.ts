@@ -1,0 +1,55 @@
+// The encoder of a stream: which format its records have, and where their schemas come from.
+import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+import { egressOf } from '../../sources/kafka/kafka-routes.ts'
+import { makeSchemaRegistry, type SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
+import { confluentAvro } from '../decode/avro-rows.ts'
+import { confluentProtobuf } from '../decode/protobuf-rows.ts'
+import { avroRecords, confluentRecords } from './decoded-records.ts'
+import type { EncoderParts, RecordEncoder } from './encoder.ts'
+import { fillColumns } from './field-plan.ts'
+import { joinRows } from './joined-rows.ts'
+import { jsonRecords, unpackKinesis, unpackNothing } from './json-records.ts'
+import type { RecordFormat } from './record-format.ts'
+import { encodeRecords } from './record-rows.ts'
+
+export function makeRecordEncoder(parts: EncoderParts): RecordEncoder {
+  const closing = new AbortController()
+  const format = formatOf(parts, closing.signal)
+  return {
+    encode: (partition, records, signal) => encodeRecords(format, partition, records, signal),
+    join: joinRows,
+    async close() {
+      closing.abort()
+    },
+  }
+}
+
+function formatOf(parts: EncoderParts, signal: AbortSignal): RecordFormat {
+  const { kind, destination, fieldMappings } = parts
+  const filled = fillColumns(kind, destination.columns, fieldMappings)
+  const { format } = parts.source as Pick<KafkaSource | KinesisSource, 'format'>
+  switch (format) {
+    case 'JSONEachRow':
+      return jsonRecords(filled, kind === 'kinesis' ? unpackKinesis : unpackNothing)
+    case 'Avro':
+      return avroRecords(filled)
+    case 'AvroConfluent':
+      return confluentRecords(confluentAvro, registryOf(parts, signal), filled)
+    case 'Protobuf':
+      return confluentRecords(confluentProtobuf, registryOf(parts, signal), filled)
+  }
+}
+
+function registryOf(
+  { source, secrets, organizationId, context, egress: ordinary }: EncoderParts,
+  signal: AbortSignal,
+): SchemaRegistry | undefined {
+  const config = source as Pick<KafkaSource, 'schemaRegistry' | 'reversePrivateEndpointIds'>
+  const { schemaRegistry } = config
+  if (!schemaRegistry) return undefined
+  const egress = egressOf(config, { ...context, organizationId }, ordinary)
+  const { url, caCertificate, authentication } = schemaRegistry
+  const credentials = authentication && secrets.schemaRegistry
+  return makeSchemaRegistry({ url, caCertificate, credentials }, { ...context, egress, signal })
+}

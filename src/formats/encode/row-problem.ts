@@ -1,0 +1,61 @@
+// Why the engine surely does not take a row, in our own words, without asking it.
+
+import type { RowShape } from '../../runner/rows.ts'
+import type { Row } from '../../sources/source.ts'
+import { excerptOf, Undecodable } from '../decode/decode.ts'
+import { decodeDelimited } from '../decode/delimited-rows.ts'
+import { BudgetSpent } from '../decode/sample-budget.ts'
+import { type FitJudge, makeFitJudge } from '../decode/value-fit.ts'
+
+/** Undefined when nothing is found. The bytes are those that the engine gets. */
+export type FindProblem = (bytes: Buffer) => string | undefined
+
+export function problemFinder(shape: RowShape): FindProblem {
+  const budget = { values: Number.POSITIVE_INFINITY, unpackedBytes: Number.POSITIVE_INFINITY }
+  const judged = shape.fields.map(({ name, type }) => ({ name, type, judge: makeFitJudge(type, budget) }))
+  const rowOf = shape.format === 'JSONEachRow' ? objectIn : valuesIn(shape)
+  return (bytes) => {
+    try {
+      return problemOf(rowOf(bytes), judged)
+    } catch (error) {
+      if (error instanceof Undecodable) return error.reason
+      if (error instanceof BudgetSpent) return undefined
+      throw error
+    }
+  }
+}
+
+function problemOf(
+  row: Row | undefined,
+  judged: { name: string; type: string; judge: FitJudge }[],
+): string | undefined {
+  for (const { name, type, judge } of judged) {
+    const problem = row && judge(row[name])
+    if (problem) return `${problem.found} ${problem.why}, in ${excerptOf(name, 100)} of type ${type}`
+  }
+  return undefined
+}
+
+/** Undefined for what is not one object, or is not JSON to the letter: engines read more. */
+function objectIn(bytes: Buffer): Row | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function valuesIn({ format, delimiter, fields }: RowShape): (bytes: Buffer) => Row | undefined {
+  const decoding = { format: format as 'CSV' | 'TabSeparated', delimiter: delimiter ?? ',', maxRows: 1 }
+  return (bytes) => {
+    const [row] = decodeDelimited({ bytes, isWhole: true }, decoding).rows
+    if (!row) return undefined
+    const values = Object.values(row)
+    const isClosed = values.length === fields.length + 1 && values.at(-1) === ''
+    if (values.length !== fields.length && !isClosed) {
+      throw new Undecodable(`it has ${values.length} values, where ${fields.length} are expected`)
+    }
+    return Object.fromEntries(fields.map(({ name }, index) => [name, values[index]]))
+  }
+}

@@ -1,0 +1,74 @@
+// What the transport says of a record, as members to be put into its JSON.
+import { Buffer } from 'node:buffer'
+import type { RowShape } from '../../runner/rows.ts'
+import type { Row } from '../../sources/source.ts'
+import type { ByteOutput } from './byte-output.ts'
+import { parseType } from './engine-type.ts'
+import type { FilledColumn } from './field-plan.ts'
+import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
+
+export interface VirtualField {
+  /** In the body. */
+  name: string
+  /** The name as JSON has it before a value. */
+  label: Uint8Array
+  type: string
+  writer: ColumnWriter
+  valueIn(meta: Row): unknown
+}
+
+export interface VirtualFields {
+  fields: VirtualField[]
+  columns: RowShape['columns']
+}
+
+/** Columns of different types that take from the same field each have one of their own. */
+export function virtualFieldsFor(filled: readonly FilledColumn[]): VirtualFields {
+  const fields: (VirtualField & { source: string })[] = []
+  const columns: RowShape['columns'] = []
+  for (const { name: column, type, field: source, isVirtual } of filled) {
+    if (!isVirtual) continue
+    const ofSource = fields.filter((field) => field.source === source)
+    let field = ofSource.find((other) => other.type === type)
+    if (!field) {
+      const name = ofSource.length === 0 ? source : `${source}_${ofSource.length + 1}`
+      const label = Buffer.from(`${JSON.stringify(name)}:`)
+      const writer = makeColumnWriter(type, 'moment')
+      field = { source, name, label, type, writer, valueIn: valueGetter(source, type) }
+      fields.push(field)
+    }
+    columns.push({ column, field: field.name })
+  }
+  return { fields, columns }
+}
+
+/** What a column takes of the transport. */
+export function valueGetter(source: string, type: string): (meta: Row) => unknown {
+  if (source !== '_headers') return (meta) => meta[source] ?? null
+  const { name, elements } = parseType(type)
+  const isOfLists = name === 'Map' && elements[1]?.name === 'Array'
+  if (isOfLists) return (meta) => meta._headers ?? null
+  const pick =
+    name === 'Map' ? (list: unknown[]) => list.at(-1) : (list: unknown[]) => (list.length > 1 ? list : list[0])
+  return ({ _headers: headers }) => {
+    if (typeof headers !== 'object' || headers === null) return null
+    const single = Object.entries(headers).map(([key, list]) => [key, Array.isArray(list) ? pick(list) : list])
+    return Object.fromEntries(single)
+  }
+}
+
+const comma = 0x2c
+
+/** Members with commas between them; false when there are none. */
+export function writeVirtualMembers(fields: readonly VirtualField[], meta: Row, out: ByteOutput): boolean {
+  let hasAny = false
+  for (const { label, writer, valueIn } of fields) {
+    const value = valueIn(meta)
+    if (value === null && !writer.mayBeNull) continue
+    if (hasAny) out.byte(comma)
+    out.bytes(label)
+    writer.write(value, out)
+    hasAny = true
+  }
+  return hasAny
+}
