@@ -21,7 +21,7 @@ import { type CaseResult, type Growth, growthOf, growthText, promisedOf, table }
 import { makeServers } from './pipes/servers.ts'
 import { cleanEnvironment, killAll, residentMegabytes, run } from './processes.ts'
 import { commit, machine, type Promised, promises } from './report.ts'
-import { inTurn } from './turns.ts'
+import { inTurn } from './round-order.ts'
 
 const longestRunMs = 40 * 60_000
 const idleMs = 3_000

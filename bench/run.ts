@@ -18,8 +18,8 @@ import { type Contender, measure, once, operations } from './load.ts'
 import { emptyLog, residentMegabytes } from './processes.ts'
 import { profile, profilingFlags } from './profile.ts'
 import { type CaseResult, commit, machine, median, type Promised, promises, ratio, table } from './report.ts'
+import { inTurn } from './round-order.ts'
 import { lastActivity } from './stores.ts'
-import { inTurn } from './turns.ts'
 
 interface Case {
   name: string

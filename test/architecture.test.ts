@@ -187,7 +187,9 @@ describe('architecture', () => {
     // Requests are checked against the types of ClickHouse.
     const typeGrammar = loadedAtOnceBy('src/engine/type-grammar.ts')
     assert.deepEqual(
-      loaded.filter((file) => ['runner', 'sources', 'formats', 'engine'].includes(folderOf(file)) && !typeGrammar.includes(file)),
+      loaded.filter(
+        (file) => ['runner', 'sources', 'formats', 'engine'].includes(folderOf(file)) && !typeGrammar.includes(file),
+      ),
       [],
     )
     assert.deepEqual(typeGrammar.toSorted(), [
@@ -199,7 +201,7 @@ describe('architecture', () => {
 
   it('a pipe loads the client of its own cloud, and of no other', () => {
     const loaded = loadedAtOnceBy('src/sources/object-storage/object-storage.ts')
-    assert.ok(loaded.includes('src/sources/object-storage/open-place.ts'))
+    assert.ok(loaded.includes('src/sources/object-storage/open-location.ts'))
     const ofClouds = /^(?!import type)[^']*from '@(?:aws-sdk|azure)\//m
     assert.match(readFileSync(join(root, 'src/sources/object-storage/s3-store.ts'), 'utf8'), ofClouds)
     assert.deepEqual(

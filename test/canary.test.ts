@@ -12,7 +12,7 @@ import type { AnyOperation } from '../src/operation/operation.ts'
 import { operations } from '../src/operations.ts'
 import type { SourceKindName } from '../src/pipes/pipe.ts'
 import { findPipe, openSecrets } from '../src/pipes/store.ts'
-import { passwordPlace } from '../src/services/service.ts'
+import { passwordContext } from '../src/services/service.ts'
 import { findService } from '../src/services/store.ts'
 import {
   actionSlots,
@@ -192,7 +192,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         return JSON.stringify(openSecrets(vault, (await findPipe(app.sql, { organizationId, serviceId, pipeId }))!))
       }
       const service = (await findService(app.sql, organizationId, result.id as string))!
-      return JSON.stringify(vault.open(service.endpoint!.sealedPassword, passwordPlace(service)))
+      return JSON.stringify(vault.open(service.endpoint!.sealedPassword, passwordContext(service)))
     }
 
     it('S4 takes a canary in every slot, and keeps it', async () => {

@@ -23,8 +23,8 @@ export async function findingsOf(
 ): Promise<Finding[]> {
   const config: Config = { ...app.config, allowLoopback: false, allowPlaintext: false, ...changes }
   const { databaseUrl } = config
-  const deniedPlaces = databaseUrl ? [{ host: '127.0.0.1', port: Number(new URL(databaseUrl).port) }] : []
-  return collect(config, machine, new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces }))
+  const deniedAddresses = databaseUrl ? [{ host: '127.0.0.1', port: Number(new URL(databaseUrl).port) }] : []
+  return collect(config, machine, new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses }))
 }
 
 export async function collect(config: Config, machine: Machine, egress: Egress): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 // Workers that a test leads by the hand, and a world of pipes for them to work on.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WorkerOrder } from '../src/runner/place.ts'
+import type { WorkerOrder } from '../src/runner/leased-worker.ts'
 import type { Worker, WorkerEnd } from '../src/runner/worker.ts'
 
 /** One that was made. It runs until it is told to stop, or until the test ends it. */

@@ -15,7 +15,7 @@ import { operations } from '../src/operations.ts'
 import type { TestApp, TestResponse } from './harness.ts'
 import { asker, asksEngine, freshAddress, type Ids, makeIds, pathOf } from './world.ts'
 
-export interface FuzzFigures {
+export interface FuzzCounts {
   requests: number
   byStatus: Record<number, number>
   /** How many requests each operation got, and how many of them it accepted. */
@@ -47,8 +47,8 @@ const mostTries = 3
 /** One in so many requests may be met by one. */
 const requestsPerHiccup = 2_000
 
-export async function fuzz(app: TestApp, count: number, seed: number): Promise<FuzzFigures> {
-  const figures: FuzzFigures = { requests: 0, byStatus: {}, byOperation: {}, slowestMs: 0, hiccups: 0 }
+export async function fuzz(app: TestApp, count: number, seed: number): Promise<FuzzCounts> {
+  const figures: FuzzCounts = { requests: 0, byStatus: {}, byOperation: {}, slowestMs: 0, hiccups: 0 }
   const { sample } = app
   let ids: Ids = {}
   let emptyServiceId = ''

@@ -93,7 +93,7 @@ export interface TestApp {
 /** Made-up requests name hosts that may exist. What a test sends stays on this machine. */
 class LoopbackEgress extends Egress {
   constructor({ allowLoopback, allowPlaintext }: Config) {
-    super({ allowLoopback, allowPlaintext, deniedPlaces: [] })
+    super({ allowLoopback, allowPlaintext, deniedAddresses: [] })
   }
 
   override async connect(host: string, port: number, limits: EgressLimits): Promise<Socket> {

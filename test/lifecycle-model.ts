@@ -17,7 +17,7 @@ import {
   type Story,
 } from './against-model.ts'
 import type { TestApp } from './harness.ts'
-import { checkOrganizationFigures, checkServiceFigures, nameOf, watchingRows } from './lifecycle-figures.ts'
+import { checkOrganizationFigures, checkServiceFigures, nameOf, watchingRows } from './lifecycle-metrics.ts'
 import { invitationRows, keyRows, memberRows, organizationRows } from './lifecycle-people.ts'
 import { acceptedPipeBodies, pipeBodies } from './lifecycle-pipe-bodies.ts'
 import { checkPipes, pipeAt, pipeRows, pipeTarget, runnerCommand } from './lifecycle-pipes.ts'

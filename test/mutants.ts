@@ -276,7 +276,7 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'change-that-was-taken-back',
-    file: 'src/runner/place.ts',
+    file: 'src/runner/leased-worker.ts',
     find: 'prepared?.configuration.digest === this.#wanted.digest ? prepared : undefined',
     replace: 'prepared',
     tests: ['src/runner/runner.test.ts'],
@@ -319,8 +319,8 @@ export const mutants: Mutant[] = [
   {
     name: 'as-many-inserts-as-deliveries',
     file: 'src/runner/dispatch.ts',
-    find: 'makeSendTurns(inserts)',
-    replace: 'makeSendTurns(inserts + ahead)',
+    find: 'makeSendOrder(inserts)',
+    replace: 'makeSendOrder(inserts + ahead)',
     tests: ['src/runner/settings.test.ts'],
   },
   {
@@ -1171,7 +1171,7 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'ended-workers-shown',
-    file: 'src/progress/figures/store.ts',
+    file: 'src/progress/metrics/store.ts',
     find: ' AND workers.expires_at > :now',
     replace: " AND :now <> ''",
     tests: ['src/progress/get-pipe-metrics.test.ts'],
@@ -1192,7 +1192,7 @@ export const mutants: Mutant[] = [
   },
   {
     name: 'refused-not-recorded',
-    file: 'src/runner/deliver.ts',
+    file: 'src/runner/deliver-batch.ts',
     find: '    await store.refuse(id, refused)\n',
     replace: '    void store\n',
     tests: ['src/runner/exactly-once.test.ts'],
@@ -1304,7 +1304,7 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     find: `        await sendChunk(batch, gathered)
         const positions =`,
     replace: `        wal.acknowledge(endLsn)
-        await store.finish({ done: [], behind: [batch.id], positions: [], figures: noFigures })
+        await store.finish({ done: [], behind: [batch.id], positions: [], figures: zeroCounters })
         await sendChunk(batch, gathered)
         const positions =`,
     tests: ['src/runner/postgres/replication.test.ts'],

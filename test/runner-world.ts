@@ -60,7 +60,7 @@ export function makeRunnerWorld(given: WorldOptions): RunnerWorld {
     pipe,
     secrets: {},
     tables: new MemoryTables().of({ epoch: 0 }),
-    egress: new Egress({ allowLoopback: false, deniedPlaces: [] }),
+    egress: new Egress({ allowLoopback: false, deniedAddresses: [] }),
     context: { caCertificates: undefined, allowPlaintext: false, awsEndpoints: {} },
     log: new Log('silent'),
     tell: (status) => statuses.push(status),

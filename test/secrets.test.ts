@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { type App, openApp } from '../src/app.ts'
 import type { Config } from '../src/config.ts'
 import { Log } from '../src/lib/log.ts'
-import { type MasterKeys, newMasterKeys, type Place, Vault, VaultError } from '../src/lib/vault.ts'
+import { type MasterKeys, newMasterKeys, type SealContext, Vault, VaultError } from '../src/lib/vault.ts'
 import type { SourceKindName } from '../src/pipes/pipe.ts'
 import { findPipe, openSecrets } from '../src/pipes/store.ts'
 import { basic, onBothDatabases, openTestApp, type RequestOptions, type TestApp, type TestResponse } from './harness.ts'
@@ -16,12 +16,12 @@ import { basic, onBothDatabases, openTestApp, type RequestOptions, type TestApp,
 describe('S9 the vault', () => {
   const keys = newMasterKeys()
   const vault = new Vault(keys)
-  const place: Place = { organizationId: 'o1', table: 'pipes', row: 'p1', field: 'secrets' }
+  const place: SealContext = { organizationId: 'o1', table: 'pipes', row: 'p1', field: 'secrets' }
   const secret = 'a secret of some length, with ünïcode'
   const sealed = vault.seal(secret, place)
   const bytesOf = (text: string) => Buffer.from(text.slice(text.indexOf('.') + 1), 'base64url')
   const sealedAs = (bytes: Buffer, keyId = keys.current) => `${keyId}.${bytes.toString('base64url')}`
-  const refused = (text: string, where: Place = place, by = vault) =>
+  const refused = (text: string, where: SealContext = place, by = vault) =>
     assert.throws(() => by.open(text, where), VaultError, text)
 
   it('S9 opens what it sealed, in its place', () => {

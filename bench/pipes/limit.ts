@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { fullName, type TablePlace } from '../../src/engine/side-tables.ts'
+import { fullName, type TableRef } from '../../src/engine/side-tables.ts'
 import { markerColumn, markerOf } from '../../src/engine/table-delivery.ts'
 import { findPassage, passageText, viewText } from '../../src/engine/view-text.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
@@ -49,7 +49,7 @@ const oneBlock = {
 }
 
 /** As Penstock inserts where the engine does not know tokens: through a view of each insert's own, which marks the rows. */
-export async function sendAllMarked(engine: EngineServer, place: TablePlace, bodies: Buffer[]): Promise<number> {
+export async function sendAllMarked(engine: EngineServer, place: TableRef, bodies: Buffer[]): Promise<number> {
   const there = [...columns, { name: markerColumn, type: 'String' }].map((column) => ({ ...column, default_kind: '' }))
   const named = columns.map(({ name }) => ({ column: name, field: name }))
   const shape = { format: 'JSONEachRow' as const, fields: columns, columns: named }

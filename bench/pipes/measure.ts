@@ -11,7 +11,7 @@ import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
 import { type BodyEncoding, sendAll, sendAllMarked } from './limit.ts'
 import { columns, sortingKey, sumOfIds } from './orders.ts'
 import { forgetPeak, peakMegabytes } from './peak-memory.ts'
-import type { PeerFigures } from './peer-tools.ts'
+import type { PeerMetrics } from './peer-tools.ts'
 import type { Penstock } from './penstock.ts'
 
 export interface Measurement {
@@ -87,12 +87,12 @@ export async function measureCopy({ engine, feed, rows }: Work<ObjectFeed>): Pro
   })
 }
 
-export async function runPeerProgram(program: string, task: object): Promise<PeerFigures> {
+export async function runPeerProgram(program: string, task: object): Promise<PeerMetrics> {
   const printed = await run(process.execPath, [join(import.meta.dirname, '..', program), JSON.stringify(task)], {
     env: cleanEnvironment(),
     timeoutMs: peerTimeoutMs,
   })
-  return JSON.parse(printed) as PeerFigures
+  return JSON.parse(printed) as PeerMetrics
 }
 
 /** From the request that creates the pipe until the last row is in the table. */

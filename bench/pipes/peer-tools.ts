@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { peakMegabytes } from './peak-memory.ts'
 
-export interface PeerFigures {
+export interface PeerMetrics {
   seconds: number
   cpuSeconds: number
   peakMegabytes: number
@@ -45,7 +45,7 @@ export async function runPeer(
 /** For whoever started this process. */
 export function printFigures(seconds: number): void {
   const { userCPUTime, systemCPUTime } = process.resourceUsage()
-  const figures: PeerFigures = {
+  const figures: PeerMetrics = {
     seconds,
     cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000,
     peakMegabytes: peakMegabytes(process.pid),

@@ -8,12 +8,12 @@ import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { end, type Running, start, untilAnswers } from '../processes.ts'
 import { makeSqliteStore, penstockEnvironment } from '../stores.ts'
 import type { Feed } from './feeds.ts'
-import { pipeOf, serviceOf, type TablePlace } from './pipe-requests.ts'
+import { pipeOf, serviceOf, type TableRef } from './pipe-requests.ts'
 
 export interface Penstock {
   pid: number
   /** Resolves with its path when it is created; from then on it runs. */
-  createPipe(feed: Feed, engine: EngineServer, table: TablePlace): Promise<string>
+  createPipe(feed: Feed, engine: EngineServer, table: TableRef): Promise<string>
   metrics(pipePath: string): Promise<PipeMetrics>
   command(pipePath: string, command: 'start' | 'stop'): Promise<void>
   untilState(pipePath: string, states: string[]): Promise<void>

@@ -6,7 +6,7 @@ import { columns, sortingKey } from './orders.ts'
 import type { PostgresFeed } from './postgres-feed.ts'
 import type { QueueFeed } from './queue-feed.ts'
 
-export interface TablePlace {
+export interface TableRef {
   database: string
   table: string
 }
@@ -15,7 +15,7 @@ export function serviceOf({ name, url, user }: EngineServer): object {
   return { name, provider: 'aws', region: 'eu-west-1', endpoint: { url, ...user } }
 }
 
-export function pipeOf(feed: Feed, { database, table }: TablePlace): object {
+export function pipeOf(feed: Feed, { database, table }: TableRef): object {
   if (feed.kind === 'postgres') {
     return { name: table, source: { postgres: postgresSource(feed, table) }, destination: { database } }
   }

@@ -1,10 +1,10 @@
 // One runner of the simulation: the real leases and the real plan, over places in which nobody works. What takes time in a real one is
 // given to it by its fleet, batch by batch.
 
-import type { WorkerPlace } from '../../src/progress/store.ts'
-import { type LeasedPlaces, Leases } from '../../src/runner/leases.ts'
+import type { WorkerLease } from '../../src/progress/store.ts'
+import { type LeasedWorkers, Leases } from '../../src/runner/leases.ts'
 import { nextLookMs } from '../../src/runner/pace.ts'
-import { type PlaceSeen, planFrom, type Survey } from '../../src/runner/plan.ts'
+import { type ObservedWorker, planFrom, type Survey } from '../../src/runner/plan.ts'
 import type { Random } from '../random.ts'
 import type { SimulatedDatabase } from './database.ts'
 
@@ -38,8 +38,8 @@ export interface RunnerParts {
 }
 
 interface HeldHere {
-  place: { place: WorkerPlace }
-  seen: PlaceSeen
+  place: { place: WorkerLease }
+  seen: ObservedWorker
 }
 
 export class SimulatedRunner {
@@ -63,7 +63,7 @@ export class SimulatedRunner {
     this.#tally = parts.tally
     this.#nextTickMs = parts.startsMs
     const held = this.#held
-    const places: LeasedPlaces<HeldHere> = {
+    const places: LeasedWorkers<HeldHere> = {
       get all() {
         return [...held.values()]
       },
@@ -124,7 +124,7 @@ export class SimulatedRunner {
     }
   }
 
-  async #begin(place: WorkerPlace, slots: number, now: string): Promise<void> {
+  async #begin(place: WorkerLease, slots: number, now: string): Promise<void> {
     const { pipeId, slot } = place
     this.#held.set(pipeId, { place: { place }, seen: { pipeId, slot, slots, isEnding: false, hasCompleted: false } })
     const told = {
@@ -139,7 +139,7 @@ export class SimulatedRunner {
     await this.#database.write('tellWorker', { place, pipeVersion: 1, ...told, now }, place.organizationId)
   }
 
-  async #release({ organizationId, pipeId, slot, epoch }: WorkerPlace): Promise<void> {
+  async #release({ organizationId, pipeId, slot, epoch }: WorkerLease): Promise<void> {
     const now = new Date(Date.now()).toISOString()
     await this.#database.write(
       'releaseWorkers',

@@ -48,7 +48,7 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
 
   const begunAtMs = performance.now()
   const isSecondHalf = (): boolean => performance.now() - begunAtMs > options.seconds * 500
-  /** Places whose connection had an answer in the second half. */
+  /** WorkerPool whose connection had an answer in the second half. */
   const answered = new Set<number>()
   /** With what they wait for. */
   const sockets = new Map<Socket, number>()

@@ -7,7 +7,7 @@ import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
 import { formats } from '../lib/shape.ts'
-import type { Place, Vault } from '../lib/vault.ts'
+import type { SealContext, Vault } from '../lib/vault.ts'
 import { nameOf } from './account.ts'
 import type { OidcSignIn } from './sign-in-with-oidc.ts'
 
@@ -58,7 +58,7 @@ interface Attempt {
 
 export const attemptSeconds = 600
 
-const attemptPlace: Place = { organizationId: '', table: 'cookies', row: 'oidc', field: 'attempt' }
+const attemptPlace: SealContext = { organizationId: '', table: 'cookies', row: 'oidc', field: 'attempt' }
 
 const firstPage = '/console/'
 

@@ -4,7 +4,7 @@ import { describeError } from '../lib/describe-error.ts'
 import type { LogFields } from '../lib/log.ts'
 import { type FieldProblem, Problem, type ProblemCode } from '../lib/problem.ts'
 import type { Vault } from '../lib/vault.ts'
-import type { GroupFigures, Outcome, Verdict } from './group-commit.ts'
+import type { CommitGroupMetrics, Outcome, Verdict } from './group-commit.ts'
 import type { Dialect, Sql } from './sql.ts'
 
 /** What a write works with: its transaction, and the vault for what must be sealed. */
@@ -38,7 +38,7 @@ export interface Database<List extends Writes> {
 export type FatalReason = 'disk' | 'deleted' | 'defect'
 
 export interface DatabaseEvents {
-  onGroup?(figures: GroupFigures): void
+  onGroup?(figures: CommitGroupMetrics): void
   /** The process must end, after what is under way has been answered. */
   onFatal(reason: FatalReason): void
   onTrouble(reason: string, error: LogFields['error']): void

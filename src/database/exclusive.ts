@@ -3,7 +3,7 @@
 import type { ClientConfig } from 'pg'
 import { DataInUseError, StartError } from '../lib/start-error.ts'
 import { type SchemaTarget, selectMigrations } from './migrate.ts'
-import type { DataPlace } from './snapshot.ts'
+import type { DataLocation } from './snapshot.ts'
 import { bind, type Sql, type SqlValue } from './sql.ts'
 import { lockFile, openFailure, SqliteConnection } from './sqlite.ts'
 
@@ -21,7 +21,10 @@ export type ExclusiveLock = 'schema' | 'keys'
 /** A statement takes at most so many values on either database. */
 const mostValues = 30_000
 
-export async function openExclusive({ databaseUrl, sqliteFile }: DataPlace, lock: ExclusiveLock): Promise<Exclusive> {
+export async function openExclusive(
+  { databaseUrl, sqliteFile }: DataLocation,
+  lock: ExclusiveLock,
+): Promise<Exclusive> {
   return databaseUrl === undefined ? openOnSqlite(sqliteFile) : openOnPostgres(databaseUrl, lock)
 }
 

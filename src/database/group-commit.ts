@@ -31,7 +31,7 @@ export interface WriteConnection extends Sql {
 
 export type Outcome = { value: unknown } | { error: unknown; verdict: Verdict }
 
-export interface GroupFigures {
+export interface CommitGroupMetrics {
   writes: number
   runMs: number
   commitMs: number
@@ -51,7 +51,7 @@ export interface GroupCommitOptions<Job> {
    */
   lane?(job: Job): string
   /** Called once per group, after its commit: every write with its outcome. */
-  settle(settled: [Job, Outcome][], figures: GroupFigures): void
+  settle(settled: [Job, Outcome][], figures: CommitGroupMetrics): void
 }
 
 class SavepointsNeeded extends Error {}

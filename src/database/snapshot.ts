@@ -5,7 +5,7 @@ import { bind, type Dialect, type Sql, type SqlValue } from './sql.ts'
 import { openSqliteReadOnly } from './sqlite-read-only.ts'
 
 /** Where the data is. */
-export interface DataPlace {
+export interface DataLocation {
   /** Undefined: SQLite. */
   databaseUrl: string | undefined
   sqliteFile: string
@@ -30,7 +30,7 @@ export interface Snapshot {
 
 const portionRows = 500
 
-export async function openSnapshot({ databaseUrl, sqliteFile }: DataPlace): Promise<Snapshot> {
+export async function openSnapshot({ databaseUrl, sqliteFile }: DataLocation): Promise<Snapshot> {
   return databaseUrl === undefined ? openSqliteSnapshot(sqliteFile) : openPostgresSnapshot(databaseUrl)
 }
 

@@ -3,7 +3,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { describeError } from '../lib/describe-error.ts'
 import type { LogFields } from '../lib/log.ts'
 import { toWire, type WireOutcome } from './database.ts'
-import { GroupCommit, type GroupFigures } from './group-commit.ts'
+import { type CommitGroupMetrics, GroupCommit } from './group-commit.ts'
 import { MigrationError, migrate } from './migrate.ts'
 import type { Sql } from './sql.ts'
 import { openFailure, SqliteConnection } from './sqlite.ts'
@@ -20,7 +20,7 @@ export type ToWriter = { writes: WriteMessage[] } | { close: true }
 export type FromWriter =
   | { ready: true }
   | { refused: string; error: LogFields['error'] }
-  | { settled: [number, WireOutcome][]; figures: GroupFigures; fatal: boolean }
+  | { settled: [number, WireOutcome][]; figures: CommitGroupMetrics; fatal: boolean }
   | { checkpointFailed: NonNullable<LogFields['error']>; fatal: boolean }
 
 export async function serveWrites(

@@ -1,7 +1,7 @@
 // Whether the disk under the data folder keeps what it says it keeps, as far as that can be seen from here, and has room.
 import { walLimitBytes } from '../database/sqlite.ts'
 import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
-import type { FileSystem, SyncFigures } from './machine.ts'
+import type { FileSystem, SyncTimings } from './machine.ts'
 
 /** By the magic numbers of the kernel. */
 const namesOfTypes = new Map<number, string>([
@@ -54,7 +54,7 @@ export function checkFileSystem(folder: string, { type }: Pick<FileSystem, 'type
   return judge('file system', `${folder} is on ${name}`, complaints)
 }
 
-export function checkDiskSync({ perSecond, medianMs, slowestMs }: SyncFigures): Finding {
+export function checkDiskSync({ perSecond, medianMs, slowestMs }: SyncTimings): Finding {
   const rounded = Math.round(perSecond)
   const figures = `${rounded} syncs a second (median ${medianMs.toFixed(2)} ms, slowest ${slowestMs.toFixed(1)} ms)`
   const complaints: Complaint[] = []

@@ -19,13 +19,13 @@ import { checkDataFolder, checkKeyStrength, checkMasterKeyFile } from './files.t
 import { type CheckName, type Finding, judge, problem, type Tell, withoutStop } from './finding.ts'
 import { checkMemory, checkOpenFiles } from './limits.ts'
 import { type Machine, thisMachine } from './machine.ts'
-import { checkEgress, checkListening, checkSignInProvider, type DatabasePlace } from './network.ts'
+import { checkEgress, checkListening, checkSignInProvider, type DatabaseAddress } from './network.ts'
 import { examinePostgres } from './postgres.ts'
 import { checkSealedValues } from './sealed.ts'
 import { examineSqlite } from './sqlite.ts'
 import { findNewestActivity } from './store.ts'
 
-export interface Surroundings {
+export interface DoctorEnvironment {
   machine?: Machine
   /** In place of the one that the configuration makes. */
   egress?: Egress
@@ -39,7 +39,7 @@ interface Readable {
 }
 
 /** Tells of each check as soon as it is made. What cannot be looked at, because something that it needs is not well, is not told of. */
-export async function examine(config: Config, tell: Tell, surroundings: Surroundings = {}): Promise<void> {
+export async function examine(config: Config, tell: Tell, surroundings: DoctorEnvironment = {}): Promise<void> {
   const { machine = thisMachine } = surroundings
   const clockSetBy = watchClock()
   tell(checkListening(config))
@@ -134,7 +134,7 @@ async function withDatabase(config: Config, tell: Tell, work: (readable: Readabl
  * As the driver reads it: whether the way out is closed to it is checked, not what we made of the URL. A Unix socket has a port on
  * this machine beside it.
  */
-async function placeOfDatabase(databaseUrl: string): Promise<DatabasePlace | undefined> {
+async function placeOfDatabase(databaseUrl: string): Promise<DatabaseAddress | undefined> {
   const { default: pg } = await import('pg')
   try {
     const { host, port } = new pg.Client({ connectionString: databaseUrl })

@@ -12,7 +12,7 @@ export interface FileSystem {
   freeFiles: number | undefined
 }
 
-export interface SyncFigures {
+export interface SyncTimings {
   perSecond: number
   medianMs: number
   slowestMs: number
@@ -23,7 +23,7 @@ export interface Machine {
   userId: number | undefined
   fileSystemOf(folder: string): FileSystem
   /** Of small appends to a file in the folder, each made durable before the next. */
-  measureSyncs(folder: string): SyncFigures
+  measureSyncs(folder: string): SyncTimings
   /** Undefined: not known, or without a limit. */
   openFileLimit(): number | undefined
   /** What this process may use: of its container, or of the machine. */
@@ -52,7 +52,7 @@ export const thisMachine: Machine = {
   },
 }
 
-function measureSyncs(folder: string): SyncFigures {
+function measureSyncs(folder: string): SyncTimings {
   const file = join(folder, `.doctor-${process.pid}.tmp`)
   const descriptor = openSync(file, 'wx', 0o600)
   try {

@@ -10,7 +10,7 @@ import { type Complaint, type Finding, judge, problem, warning } from './finding
 const answerWithinMs = 5_000
 
 /** Where our own database listens. */
-export interface DatabasePlace {
+export interface DatabaseAddress {
   host: string
   port: number
 }
@@ -31,7 +31,7 @@ export function checkListening(config: Config): Finding {
 }
 
 /** `own` is undefined with SQLite. */
-export async function checkEgress(config: Config, egress: Egress, own: DatabasePlace | undefined): Promise<Finding> {
+export async function checkEgress(config: Config, egress: Egress, own: DatabaseAddress | undefined): Promise<Finding> {
   const complaints: Complaint[] = []
   if (config.allowLoopback) {
     const found = 'users of the API can make Penstock connect to programs on its own machine'
@@ -55,7 +55,7 @@ export async function checkEgress(config: Config, egress: Egress, own: DatabaseP
 }
 
 /** By each of the addresses that the name has. */
-async function isDenied(egress: Egress, { host, port }: DatabasePlace): Promise<boolean> {
+async function isDenied(egress: Egress, { host, port }: DatabaseAddress): Promise<boolean> {
   const addresses = await lookup(host, { all: true }).catch(() => [])
   for (const { address } of addresses) {
     try {

@@ -1,6 +1,6 @@
 // Whether what is sealed can be opened. Some values of each kind are tried, from a place in the table that is another each time.
 import type { Sql } from '../database/sql.ts'
-import { keyCheckPlace } from '../installation/installation.ts'
+import { keyCheckContext } from '../installation/installation.ts'
 import { countSealed, listSealedOtherwise, type SealedColumn, sealedColumns } from '../installation/sealed/store.ts'
 import { newId } from '../lib/id.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
@@ -35,11 +35,13 @@ const kinds: Record<string, { name: string; remedy: string }> = {
 export async function checkSealedValues(sql: Sql, vault: Vault): Promise<Finding> {
   const results: Tried[] = []
   for (const column of sealedColumns) results.push(await tryToOpen(sql, vault, column))
-  if (results.some(({ column, tried }) => column.table === keyCheckPlace.table && tried === 0)) {
+  if (results.some(({ column, tried }) => column.table === keyCheckContext.table && tried === 0)) {
     const remedy = 'run "penstock init", or correct PENSTOCK_DATA or DATABASE_URL'
     return judge('sealed values', '', [problem('this Penstock has not been set up yet: it has no data', remedy)])
   }
-  const isForeign = results.some(({ column, unopened }) => column.table === keyCheckPlace.table && unopened.length > 0)
+  const isForeign = results.some(
+    ({ column, unopened }) => column.table === keyCheckContext.table && unopened.length > 0,
+  )
   if (isForeign) {
     const remedy = 'put back the master key file that the database was set up with'
     const found = 'the master keys do not belong to this database: nothing that is sealed can be opened'

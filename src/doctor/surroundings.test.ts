@@ -15,7 +15,7 @@ import { Egress, EgressError } from '../lib/egress.ts'
 import type { EgressAnswer, EgressRequest } from '../lib/egress-http.ts'
 import { newId } from '../lib/id.ts'
 import { Secret } from '../lib/secret.ts'
-import { passwordPlace } from '../services/service.ts'
+import { passwordContext } from '../services/service.ts'
 import { insertService } from '../services/store.ts'
 import { judgeFacts } from './postgres.ts'
 import type { PostgresFacts } from './store.ts'
@@ -127,7 +127,7 @@ describe('an examination of many engines', () => {
     mostUnderWay = 0
 
     constructor() {
-      super({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] })
+      super({ allowLoopback: false, allowPlaintext: true, deniedAddresses: [] })
     }
 
     override async request(request: EgressRequest): Promise<EgressAnswer> {
@@ -147,7 +147,7 @@ describe('an examination of many engines', () => {
       const now = new Date().toISOString()
       for (let count = 0; count < 45; count++) {
         const id = newId()
-        const sealedPassword = app.app.vault.seal('canary-engine-password', passwordPlace({ id, organizationId }))
+        const sealedPassword = app.app.vault.seal('canary-engine-password', passwordContext({ id, organizationId }))
         const endpoint = { url: 'http://engine.example:8123', username: 'default', sealedPassword }
         const service = { id, organizationId, name: `engine ${count}`, provider: 'aws', region: 'us-east-1' } as const
         await insertService(app.sql, { ...service, endpoint, now })
@@ -281,7 +281,7 @@ describe('an examination of a PostgreSQL server', () => {
 
   it('sees that users of the API could reach it', async () => {
     const config = { ...app.config, allowLoopback: false, allowPlaintext: false }
-    const open = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+    const open = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
     const findings = await collect(config, goodMachine, open)
     assertOnly(findings, 'egress', 'problem', /connect to its own database/, /DATABASE_URL/)
   })

@@ -11,7 +11,7 @@ import { openEngineClient } from './client.ts'
 import { type BadRow, EngineError } from './engine.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const never = new AbortController().signal
 const pipeId = 'the pipe'
 const nowMs = Date.now()

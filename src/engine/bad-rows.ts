@@ -5,7 +5,7 @@ import { type EngineClient, openEngineClient } from './client.ts'
 import type { BadRow, ShownBadRow } from './engine.ts'
 import { keptColumns } from './keep-bad-rows.ts'
 import { quoteText } from './names.ts'
-import { errorsTable, fullName, parseRows, type TablePlace } from './side-tables.ts'
+import { errorsTable, fullName, parseRows, type TableRef } from './side-tables.ts'
 
 /** All reject with an EngineError. A table that has refused nothing yet has no bad rows. */
 export interface BadRows {
@@ -25,7 +25,7 @@ export interface BadRows {
 export async function openBadRows(
   egress: Egress,
   access: EngineAccess,
-  table: TablePlace,
+  table: TableRef,
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<BadRows> {
   const client = openEngineClient(egress, access)
@@ -94,7 +94,7 @@ interface ShownLine extends Omit<ShownBadRow, 'at' | 'raw' | 'isCut'> {
 
 async function listBadRows(
   client: EngineClient,
-  errors: TablePlace,
+  errors: TableRef,
   pipeId: string,
   { limit }: Pick<Range, 'limit'>,
   signal: Stop,
@@ -134,7 +134,7 @@ interface LoadedLine extends Omit<BadRow, 'at' | 'raw'> {
 
 async function loadBadRows(
   client: EngineClient,
-  errors: TablePlace,
+  errors: TableRef,
   pipeId: string,
   { limit, after }: Range,
   signal: Stop,
@@ -191,7 +191,7 @@ function groupsOf(lines: LoadedLine[]): { ids: string[]; sizeBytes: number }[] {
   return groups
 }
 
-async function countBadRows(client: EngineClient, errors: TablePlace, pipeId: string, signal: Stop): Promise<number> {
+async function countBadRows(client: EngineClient, errors: TableRef, pipeId: string, signal: Stop): Promise<number> {
   if (!(await exists(client, errors, signal))) return 0
   const text = `SELECT count() AS found ${fromRefused(errors, pipeId)} FORMAT JSONEachRow`
   return foundIn(await client.query(text, { signal }))
@@ -199,7 +199,7 @@ async function countBadRows(client: EngineClient, errors: TablePlace, pipeId: st
 
 async function countBadRowsByDay(
   client: EngineClient,
-  errors: TablePlace,
+  errors: TableRef,
   pipeId: string,
   signal: Stop,
 ): Promise<Record<string, number>> {
@@ -219,7 +219,7 @@ const maxIdsAtOnce = 500
 
 async function markReplayed(
   client: EngineClient,
-  errors: TablePlace,
+  errors: TableRef,
   pipeId: string,
   ids: string[],
   signal: Stop,
@@ -237,7 +237,7 @@ async function markReplayed(
 
 async function listReplayed(
   client: EngineClient,
-  errors: TablePlace,
+  errors: TableRef,
   pipeId: string,
   ids: string[],
   signal: Stop,
@@ -255,11 +255,11 @@ async function listReplayed(
   return replayed
 }
 
-function fromRefused(errors: TablePlace, pipeId: string): string {
+function fromRefused(errors: TableRef, pipeId: string): string {
   return fromState(errors, pipeId, 'refused')
 }
 
-function fromState(errors: TablePlace, pipeId: string, state: 'refused' | 'replayed'): string {
+function fromState(errors: TableRef, pipeId: string, state: 'refused' | 'replayed'): string {
   return `FROM ${fullName(errors)} FINAL WHERE pipe_id = ${quoteText(pipeId)} AND state = '${state}'`
 }
 
@@ -267,7 +267,7 @@ function beyond(sign: '<' | '>', row: Pick<BadRow, 'at' | 'id'> | undefined): st
   return row ? ` AND (at_milliseconds, id) ${sign} (${Date.parse(row.at)}, ${quoteText(row.id)})` : ''
 }
 
-async function exists(client: EngineClient, { database, table }: TablePlace, signal: Stop): Promise<boolean> {
+async function exists(client: EngineClient, { database, table }: TableRef, signal: Stop): Promise<boolean> {
   const text =
     `SELECT count() AS found FROM system.tables WHERE database = ${quoteText(database)} ` +
     `AND name = ${quoteText(table)} FORMAT JSONEachRow`

@@ -8,7 +8,7 @@ import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { checkEngine, type EngineAccess, type EngineCheck } from './check.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const canary = 'canary-in-the-answer'
 
 describe('checkEngine', () => {
@@ -143,7 +143,7 @@ describe('checkEngine', () => {
     closed.close()
     await once(closed, 'close')
     await fails(check(port), 'refused', `nothing accepts connections at 127.0.0.1:${port}`)
-    const nowhere = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] }, async () => [])
+    const nowhere = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] }, async () => [])
     await fails(
       check(port, { host: 'nothing.example' }, nowhere),
       'unreachable',
@@ -157,7 +157,7 @@ describe('checkEngine', () => {
       reached++
       response.end('26.5.1.882')
     })
-    const strict = new Egress({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] }, async (name) =>
+    const strict = new Egress({ allowLoopback: false, allowPlaintext: true, deniedAddresses: [] }, async (name) =>
       name === 'metadata.example' ? ['169.254.169.254'] : ['127.0.0.1'],
     )
     await fails(
@@ -173,7 +173,7 @@ describe('checkEngine', () => {
     const ownDatabase = new Egress({
       allowLoopback: true,
       allowPlaintext: true,
-      deniedPlaces: [{ host: '127.0.0.1', port }],
+      deniedAddresses: [{ host: '127.0.0.1', port }],
     })
     await fails(check(port, {}, ownDatabase), 'denied', `127.0.0.1:${port} is Penstock's own database`)
     assert.equal(reached, 0)
@@ -185,7 +185,7 @@ describe('checkEngine', () => {
       reached++
       response.end('26.5.1.882')
     })
-    const strict = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    const strict = new Egress({ allowLoopback: true, deniedAddresses: [] })
     await fails(
       check(port, {}, strict),
       'denied',

@@ -14,7 +14,7 @@ import type { EngineAccess } from './check.ts'
 import { type EngineClient, openEngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 
 function rowsOf(count: number, name = 'somebody'): Buffer[] {
   return Array.from({ length: count }, (_, id) => Buffer.from(`${JSON.stringify({ id, name })}\n`))
@@ -273,7 +273,7 @@ describe('the client of an engine', () => {
     assert.equal(wrong.kind, 'user')
     assert.match(wrong.message, /refused the user name or the password; .* \(its error 516\)$/)
     const strict = openEngineClient(
-      new Egress({ allowLoopback: false, allowPlaintext: true, deniedPlaces: [] }),
+      new Egress({ allowLoopback: false, allowPlaintext: true, deniedAddresses: [] }),
       client.access,
     )
     const denied = await failureOf(strict.query('SELECT 1'))
@@ -284,7 +284,7 @@ describe('the client of an engine', () => {
 
   it('sends no password over http without the permission of the operator', async () => {
     const asked = engine.queries.length
-    const strict = new Egress({ allowLoopback: true, deniedPlaces: [] })
+    const strict = new Egress({ allowLoopback: true, deniedAddresses: [] })
     const guarded = openEngineClient(strict, client.access)
     for (const work of [guarded.query('SELECT 1'), guarded.send(insertText, rowsOf(1))]) {
       const denied = await failureOf(work)

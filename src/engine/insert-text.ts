@@ -2,13 +2,13 @@
 // is checked here, whoever gave them.
 import type { EngineColumn, Insert } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, type TablePlace } from './side-tables.ts'
+import { fullName, type TableRef } from './side-tables.ts'
 import { checkType } from './types.ts'
 
 export type Shape = Pick<Insert, 'format' | 'fields' | 'columns'>
 
 /** For an engine that reads the fields of a body as a table (`input`), or needs no such thing for this body. */
-export function insertText(table: TablePlace, shape: Shape): string {
+export function insertText(table: TableRef, shape: Shape): string {
   const direct = directColumns(shape)
   if (direct) return `INSERT INTO ${fullName(table)} (${listOf(direct)}) FORMAT ${shape.format}`
   const fields = shape.fields.map(asNullable)

@@ -4,7 +4,7 @@ import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
 import type { BadRow } from './engine.ts'
 import { quoteText } from './names.ts'
-import { errorsTable, fullName, parseRows, type TablePlace } from './side-tables.ts'
+import { errorsTable, fullName, parseRows, type TableRef } from './side-tables.ts'
 
 export const keptColumns =
   'id, pipe_id, at, at_milliseconds, partition, position, reason, raw, meta, state, version' as const
@@ -16,7 +16,7 @@ export interface BadRowKeeper {
   keep(pipeId: string, rows: BadRow[], signal: AbortSignal): Promise<void>
 }
 
-export function makeBadRowKeeper(client: EngineClient, capabilities: Capabilities, table: TablePlace): BadRowKeeper {
+export function makeBadRowKeeper(client: EngineClient, capabilities: Capabilities, table: TableRef): BadRowKeeper {
   const errors = errorsTable(table)
   let prunedAtMs = Number.NEGATIVE_INFINITY
   let isMade = false
@@ -38,7 +38,7 @@ export function makeBadRowKeeper(client: EngineClient, capabilities: Capabilitie
   }
 }
 
-function definitionOf(errors: TablePlace, { hasTtl }: Capabilities): string {
+function definitionOf(errors: TableRef, { hasTtl }: Capabilities): string {
   return (
     `CREATE TABLE IF NOT EXISTS ${fullName(errors)} (id String, pipe_id String, at DateTime, at_milliseconds UInt64, ` +
     'partition String, position String, reason String, raw String, meta String, state String, version UInt64) ' +
@@ -83,7 +83,7 @@ function escaped(bytes: Uint8Array): Uint8Array {
 }
 
 /** For engines that do not forget by themselves. */
-async function prune(client: EngineClient, errors: TablePlace, signal: AbortSignal): Promise<void> {
+async function prune(client: EngineClient, errors: TableRef, signal: AbortSignal): Promise<void> {
   const oldest = new Date(Date.now() - keptDays * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
   const answer = await client.query(
     `SELECT DISTINCT partition FROM system.parts WHERE database = ${quoteText(errors.database)} ` +

@@ -5,7 +5,7 @@ import { type EngineColumn, EngineError, type Insert } from './engine.ts'
 import { known } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, parseRows, queryTables, type TablePlace } from './side-tables.ts'
+import { fullName, parseRows, queryTables, type TableRef } from './side-tables.ts'
 import { forgotten, partitionText, type SinkParts } from './staged-insert.ts'
 
 /** Of each partition. A block goes into a partition as a whole or not at all, so a few rows tell of all. */
@@ -120,7 +120,7 @@ interface Sample {
 export async function findMissing(
   parts: SinkParts,
   { row, rowOfStaged, groupBy, key }: RowTraits,
-  staged: TablePlace,
+  staged: TableRef,
   signal: AbortSignal,
 ): Promise<string[]> {
   const { client, table, partitionKey } = parts

@@ -6,7 +6,7 @@ import { comesInPieces, known } from './insert-settings.ts'
 import { asNullable, definitionsOf, listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { fullName, type TablePlace } from './side-tables.ts'
+import { fullName, type TableRef } from './side-tables.ts'
 import { makeStagingTable, type SinkParts } from './staged-insert.ts'
 import { stagedType } from './staging-text.ts'
 import { type Constraint, loadConstraints } from './table-constraints.ts'
@@ -76,9 +76,9 @@ interface NumberRange {
 
 interface Texts {
   create(name: string): string
-  fill(staging: TablePlace, range: NumberRange): string
+  fill(staging: TableRef, range: NumberRange): string
   /** Numbers, each with the place of the violated constraint, from 1, or with 0. */
-  list(staging: TablePlace, range: NumberRange): string
+  list(staging: TableRef, range: NumberRange): string
   constraints: Constraint[]
   /** Whether nothing is rejected when all rows were written. */
   isComplete: boolean
@@ -135,7 +135,7 @@ function byTable({ format, fields }: Omit<Insert, 'body'>, numberField: string):
   }
 }
 
-function missingText(staging: TablePlace, number: string, range: NumberRange): string {
+function missingText(staging: TableRef, number: string, range: NumberRange): string {
   const all = `SELECT toUInt32(${range.first} + arrayJoin(range(${range.count}))) AS number`
   const there = `SELECT ${number} FROM ${fullName(staging)} WHERE ${within(number, range)}`
   return `SELECT number, toUInt8(0) FROM (${all}) WHERE number NOT IN (${there})`

@@ -13,8 +13,8 @@ import {
   fullName,
   parseRows,
   queryTables,
-  type SinkPlace,
-  type TablePlace,
+  type SinkOwner,
+  type TableRef,
 } from './side-tables.ts'
 import { openSink } from './sink.ts'
 import { addColumnStatement, listColumnsStatement } from './table-statements.ts'
@@ -41,17 +41,17 @@ export interface ReplicaTables {
   readonly abilities: TypeAbilities
   openSink(table: EngineTable, signal: AbortSignal): Promise<Sink>
   /** Empty when there is no such table. */
-  listColumns(place: TablePlace, signal: AbortSignal): Promise<EngineColumn[]>
-  hasRows(place: TablePlace, signal: AbortSignal): Promise<boolean>
+  listColumns(place: TableRef, signal: AbortSignal): Promise<EngineColumn[]>
+  hasRows(place: TableRef, signal: AbortSignal): Promise<boolean>
   /** With the columns, keys and settings of the other one, and none of its rows. */
-  createLike(place: TablePlace, other: TablePlace, signal: AbortSignal): Promise<void>
+  createLike(place: TableRef, other: TableRef, signal: AbortSignal): Promise<void>
   /** Marks every row of a ReplacingMergeTree as deleted that is older; again changes nothing. */
-  bury(place: TablePlace, tombstones: Tombstones, signal: AbortSignal): Promise<void>
+  bury(place: TableRef, tombstones: Tombstones, signal: AbortSignal): Promise<void>
   /** `shadow` is called `table` from now on; what was called so is dropped. Again, when that has been done, changes nothing. */
-  swap(places: { table: TablePlace; shadow: TablePlace }, signal: AbortSignal): Promise<void>
-  drop(place: TablePlace, signal: AbortSignal): Promise<void>
+  swap(places: { table: TableRef; shadow: TableRef }, signal: AbortSignal): Promise<void>
+  drop(place: TableRef, signal: AbortSignal): Promise<void>
   /** For the user to run, so that what was in a column goes on under another name. */
-  renameStatement(place: TablePlace, before: string, now: EngineColumn): string
+  renameStatement(place: TableRef, before: string, now: EngineColumn): string
   /** With all sinks that are open. */
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export interface ReplicaTables {
 export async function openReplicaTables(
   egress: Egress,
   access: EngineAccess,
-  place: SinkPlace,
+  place: SinkOwner,
   { signal }: { signal: AbortSignal },
 ): Promise<ReplicaTables> {
   const client = openEngineClient(egress, access)
@@ -70,7 +70,7 @@ export async function openReplicaTables(
       (await client.query('SELECT name FROM system.data_type_families FORMAT TabSeparated', { signal })).split('\n'),
     )
     const sinks = new Set<Sink>()
-    const listColumns = async (table: TablePlace, asking: AbortSignal): Promise<EngineColumn[]> =>
+    const listColumns = async (table: TableRef, asking: AbortSignal): Promise<EngineColumn[]> =>
       parseRows<EngineColumn>(await queryTables(client, listColumnsStatement(table), asking))
     return {
       abilities: {
@@ -134,7 +134,7 @@ export async function openReplicaTables(
 /** The table is read as a whole. */
 const buryTimeoutMs = 3_600_000
 
-function buryText(place: TablePlace, { keyColumns, versionColumn, deletedColumn, version }: Tombstones): string {
+function buryText(place: TableRef, { keyColumns, versionColumn, deletedColumn, version }: Tombstones): string {
   const [name, versionName, deletedName] = [fullName(place), quoteName(versionColumn), quoteName(deletedColumn)]
   return (
     `INSERT INTO ${name} (${listOf([...keyColumns, versionColumn, deletedColumn])}) ` +
@@ -143,6 +143,6 @@ function buryText(place: TablePlace, { keyColumns, versionColumn, deletedColumn,
   )
 }
 
-function lostShadow(shadow: TablePlace): EngineError {
+function lostShadow(shadow: TableRef): EngineError {
   return new EngineError('user', `the engine has neither ${fullName(shadow)} nor the table whose place it takes`)
 }

@@ -6,37 +6,33 @@ import type { EngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 
-export interface TablePlace {
+export interface TableRef {
   database: string
   table: string
 }
 
 /** Whose sink it is. An `epoch` is unique among all sinks there ever were of the pipe, and grows. */
-export interface SinkPlace {
+export interface SinkOwner {
   pipeId: string
   slot: number
   epoch: number
 }
 
 /** As a statement names it. */
-export function fullName({ database, table }: TablePlace): string {
+export function fullName({ database, table }: TableRef): string {
   return `${quoteName(database)}.${quoteName(table)}`
 }
 
-export function errorsTable({ database, table }: TablePlace): TablePlace {
+export function errorsTable({ database, table }: TableRef): TableRef {
   return { database, table: besideName(table, 'errors') }
 }
 
-export function fenceTable({ database, table }: TablePlace): TablePlace {
+export function fenceTable({ database, table }: TableRef): TableRef {
   return { database, table: besideName(table, 'fence') }
 }
 
 /** Of one sink, for as long as it is open; `mark` makes the name unlike that of another sink of the same place. */
-export function checkTable(
-  { database, table }: TablePlace,
-  { pipeId, slot, epoch }: SinkPlace,
-  mark: string,
-): TablePlace {
+export function checkTable({ database, table }: TableRef, { pipeId, slot, epoch }: SinkOwner, mark: string): TableRef {
   return { database, table: besideName(table, `${shortId(pipeId)}_${slot}_${epoch}_check_${mark}`) }
 }
 
@@ -44,10 +40,10 @@ export type StagingPurpose = 'rows' | 'typed' | 'view' | 'numbers'
 
 /** Of one attempt at one delivery; `attempt` makes the name unlike that of every other attempt. */
 export function stagingTable(
-  { database, table }: TablePlace,
-  { pipeId, slot, epoch }: SinkPlace,
+  { database, table }: TableRef,
+  { pipeId, slot, epoch }: SinkOwner,
   { token, attempt, purpose }: { token: string; attempt: string; purpose: StagingPurpose },
-): TablePlace {
+): TableRef {
   const name = `${shortId(pipeId)}_${slot}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
   return { database, table: besideName(table, name) }
 }
@@ -55,10 +51,10 @@ export function stagingTable(
 /** What anybody has staged for a delivery; in the order in which it is to be dropped. */
 export async function listStaged(
   client: EngineClient,
-  table: TablePlace,
+  table: TableRef,
   { pipeId, token }: { pipeId: string; token: string },
   signal: AbortSignal,
-): Promise<TablePlace[]> {
+): Promise<TableRef[]> {
   const mark = tokenMark(token)
   const places = await listOfPipe(client, table, pipeId, signal)
   return places.filter(({ parts }) => parts[2] === mark).map(({ place }) => place)
@@ -70,10 +66,10 @@ const forgottenAfterSeconds = 3_600
 /** What sinks have left that had this place before, or that ended without closing, also in a slot that is no more. */
 export async function listLeft(
   client: EngineClient,
-  table: TablePlace,
-  { pipeId, slot, epoch }: SinkPlace,
+  table: TableRef,
+  { pipeId, slot, epoch }: SinkOwner,
   signal: AbortSignal,
-): Promise<TablePlace[]> {
+): Promise<TableRef[]> {
   const places = await listOfPipe(client, table, pipeId, signal)
   // A check table is made again by whoever misses it; what another slot has staged may be on its way.
   const isLeft = (parts: string[]): boolean =>
@@ -88,10 +84,10 @@ export async function listLeft(
 /** By their names: what rows are sent into comes before the view that hands them on, so that none are sent into it without the view. */
 async function listOfPipe(
   client: EngineClient,
-  { database, table }: TablePlace,
+  { database, table }: TableRef,
   pipeId: string,
   signal: AbortSignal,
-): Promise<{ place: TablePlace; parts: string[]; ageSeconds: number }[]> {
+): Promise<{ place: TableRef; parts: string[]; ageSeconds: number }[]> {
   const prefix = `${besideName(table, shortId(pipeId))}_`
   const answer = await queryTables(
     client,
@@ -130,7 +126,7 @@ export async function queryTables(
 export async function dropTable(
   client: EngineClient,
   capabilities: Capabilities,
-  place: TablePlace,
+  place: TableRef,
   options: { signal?: AbortSignal; timeoutMs?: number },
 ): Promise<void> {
   await client.query(`DROP TABLE IF EXISTS ${fullName(place)}${capabilities.canDropSync ? ' SYNC' : ''}`, options)
@@ -163,7 +159,7 @@ function shortId(pipeId: string): string {
 }
 
 /** Tells the batch from every other of any pipe. */
-export function batchMark({ pipeId }: SinkPlace, token: string): string {
+export function batchMark({ pipeId }: SinkOwner, token: string): string {
   return `${shortId(pipeId)}_${tokenMark(token)}`
 }
 

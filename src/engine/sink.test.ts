@@ -12,7 +12,7 @@ import { openSink } from './sink.ts'
 import { markerOf } from './table-delivery.ts'
 
 const pipeId = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const never = new AbortController().signal
 const settings = {
   engine_max_threads: 0,

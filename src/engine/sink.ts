@@ -19,7 +19,7 @@ import { makeFence } from './fence.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked } from './marked-insert.ts'
 import { openReadCheck } from './read-check.ts'
-import { checkTable, dropTable, listLeft, type SinkPlace, type TablePlace } from './side-tables.ts'
+import { checkTable, dropTable, listLeft, type SinkOwner, type TableRef } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
 import { insertByToken } from './token-insert.ts'
@@ -31,7 +31,7 @@ export async function openSink(
   egress: Egress,
   access: EngineAccess,
   table: EngineTable,
-  place: SinkPlace,
+  place: SinkOwner,
   { signal }: { signal: AbortSignal },
 ): Promise<OpenedSink> {
   const client = openEngineClient(egress, access)
@@ -75,7 +75,7 @@ interface SinkMeans {
   delivery: Delivery
   dropper: Dropper
   /** Beside which refused rows are kept. */
-  errorsFor: TablePlace
+  errorsFor: TableRef
 }
 
 function sinkOf(parts: SinkParts, { insert, delivery, dropper, errorsFor }: SinkMeans): Sink {

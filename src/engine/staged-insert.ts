@@ -10,14 +10,7 @@ import { moveSettings } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import {
-  fullName,
-  parseRows,
-  type SinkPlace,
-  type StagingPurpose,
-  stagingTable,
-  type TablePlace,
-} from './side-tables.ts'
+import { fullName, parseRows, type SinkOwner, type StagingPurpose, stagingTable, type TableRef } from './side-tables.ts'
 import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
 import { insertByView, type Way } from './view-insert.ts'
 
@@ -25,8 +18,8 @@ import { insertByView, type Way } from './view-insert.ts'
 export interface SinkParts {
   client: EngineClient
   capabilities: Capabilities
-  table: TablePlace
-  place: SinkPlace
+  table: TableRef
+  place: SinkOwner
   /** Of the columns of the table, by their names. */
   types: ReadonlyMap<string, string>
   /** Empty: the table has no partitions. */
@@ -34,13 +27,13 @@ export interface SinkParts {
   /** Whether the table keeps tokens, and may have one without the rows that it stands for. */
   areTokensFirst: boolean
   /** For rows that are only tried out; made when it is needed. */
-  twin: TablePlace
+  twin: TableRef
   /** Whether the engine does not show which statements are under way. */
   isBlind: boolean
   /** By which way the fields of a body have come to go, by the fields. */
   ways: Map<string, Way>
   /** One after the other. Nobody waits for it, other than whoever closes the sink. */
-  drop(...places: TablePlace[]): void
+  drop(...places: TableRef[]): void
 }
 
 /** Of a row, which partition it goes into. As a text: keys of several columns, and NULL in them, are compared like any other. */
@@ -50,7 +43,7 @@ export function partitionText(partitionKey: string): string {
 
 /** Where the rows of a statement come from. */
 export interface StagedRows {
-  from: TablePlace
+  from: TableRef
   /** For the columns of the insert, in their order. */
   selected: string
   where: string[]
@@ -67,7 +60,7 @@ export async function makeStagingTable(
   { client, table, place, drop }: SinkParts,
   { token, purpose, create }: StagingOptions,
   signal: AbortSignal,
-): Promise<TablePlace> {
+): Promise<TableRef> {
   const attempt = randomBytes(6).toString('hex')
   const staging = stagingTable(table, place, { token, attempt, purpose })
   try {
@@ -84,7 +77,7 @@ export async function withStagingTable<Result>(
   parts: SinkParts,
   options: StagingOptions,
   signal: AbortSignal,
-  use: (staging: TablePlace) => Promise<Result>,
+  use: (staging: TableRef) => Promise<Result>,
 ): Promise<Result> {
   const staging = await makeStagingTable(parts, options, signal)
   try {
@@ -115,7 +108,7 @@ export async function withStaged(
 export async function moveStaged(
   parts: SinkParts,
   insert: Insert,
-  { staged, target }: { staged: StagedRows; target: TablePlace },
+  { staged, target }: { staged: StagedRows; target: TableRef },
   signal: AbortSignal,
 ): Promise<void> {
   const { from, selected, where } = staged
@@ -149,7 +142,7 @@ async function insertUnmarked(parts: SinkParts, insert: Insert, signal: AbortSig
 async function countStaged(
   { client }: SinkParts,
   { fields }: Insert,
-  staging: TablePlace,
+  staging: TableRef,
   signal: AbortSignal,
 ): Promise<number> {
   const witness = quoteName(witnessColumn(fields))

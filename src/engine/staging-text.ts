@@ -3,7 +3,7 @@
 import type { EngineColumn } from './engine.ts'
 import { asNullable, canBeNullable, definitionsOf, isDelimited, isNullable, listOf, type Shape } from './insert-text.ts'
 import { quoteName } from './names.ts'
-import { fullName, type TablePlace } from './side-tables.ts'
+import { fullName, type TableRef } from './side-tables.ts'
 
 export function stagingText(name: string, { format, fields }: Shape): string {
   const staged = fields.map((field) => ({ name: field.name, type: stagedType(format, field) }))
@@ -21,11 +21,11 @@ export function witnessColumn(fields: EngineColumn[]): string {
   return name
 }
 
-export function witnessText(staging: TablePlace, { fields }: Shape): string {
+export function witnessText(staging: TableRef, { fields }: Shape): string {
   return `INSERT INTO ${fullName(staging)} (${quoteName(witnessColumn(fields))}) SELECT 1`
 }
 
-export function fillText(staging: TablePlace, { format, fields }: Shape, comment = ''): string {
+export function fillText(staging: TableRef, { format, fields }: Shape, comment = ''): string {
   const into = comment === '' ? fullName(staging) : `${fullName(staging)} ${comment}`
   return `INSERT INTO ${into} (${listOf(fields.map(({ name }) => name))}) FORMAT ${format}`
 }

@@ -3,7 +3,7 @@
 import type { EngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, parseRows, type TablePlace } from './side-tables.ts'
+import { fullName, parseRows, type TableRef } from './side-tables.ts'
 
 export interface Constraint {
   /** As the engine writes it. */
@@ -21,7 +21,7 @@ interface ColumnRow {
 /** None when the engine does not show them. */
 export async function loadConstraints(
   client: EngineClient,
-  table: TablePlace,
+  table: TableRef,
   signal: AbortSignal,
 ): Promise<{ constraints: Constraint[]; definitions: string[] }> {
   const constraints = constraintsIn(await definitionOf(client, table, signal))
@@ -38,7 +38,7 @@ export async function loadConstraints(
   return { constraints, definitions }
 }
 
-async function definitionOf(client: EngineClient, table: TablePlace, signal: AbortSignal): Promise<string> {
+async function definitionOf(client: EngineClient, table: TableRef, signal: AbortSignal): Promise<string> {
   try {
     return await client.query(`SHOW CREATE TABLE ${fullName(table)} FORMAT TSVRaw`, { signal })
   } catch (error) {

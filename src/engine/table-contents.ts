@@ -2,10 +2,10 @@
 import type { EngineClient } from './client.ts'
 import type { EngineColumn } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, parseRows, queryTables, type TablePlace } from './side-tables.ts'
+import { fullName, parseRows, queryTables, type TableRef } from './side-tables.ts'
 import { isMergeTree, isReplicated } from './table-delivery.ts'
 
-export interface TableSize extends TablePlace {
+export interface TableSize extends TableRef {
   /** As the engine names it: `MergeTree`, `View`. */
   engine: string
   /** Null when the engine does not count them: views, and tables of other databases. */
@@ -28,7 +28,7 @@ const maxValueBytes = 10_000
 /** A table that gets many small inserts has many parts. */
 const maxParts = 50
 
-interface TableLine extends TablePlace {
+interface TableLine extends TableRef {
   engine: string
   engineFull: string
   sortingKey: string
@@ -59,9 +59,9 @@ export async function listTableSizes(
     { signal, settings: readSettings },
   )
   const sizes = new Map(
-    parseRows<TablePlace & { rowCount: string; byteCount: string }>(parts).map((line) => [fullName(line), line]),
+    parseRows<TableRef & { rowCount: string; byteCount: string }>(parts).map((line) => [fullName(line), line]),
   )
-  return parseRows<TablePlace & { engine: string }>(found).map((line) => {
+  return parseRows<TableRef & { engine: string }>(found).map((line) => {
     const size = sizes.get(fullName(line))
     const none = isMergeTree(line.engine) ? 0 : null
     return { ...line, rows: size ? Number(size.rowCount) : none, bytes: size ? Number(size.byteCount) : none }
@@ -74,7 +74,7 @@ export async function listTableSizes(
  */
 export async function readNewestRows(
   client: EngineClient,
-  table: TablePlace,
+  table: TableRef,
   { limit, timeoutMs }: { limit: number; timeoutMs: number },
   signal: AbortSignal,
 ): Promise<NewestRows | undefined> {
@@ -115,7 +115,7 @@ export async function readNewestRows(
 const readSettings = { readonly: 2 }
 
 /** Not those of an aggregation's state, which have no text. */
-async function listReadable(client: EngineClient, table: TablePlace, signal: AbortSignal): Promise<EngineColumn[]> {
+async function listReadable(client: EngineClient, table: TableRef, signal: AbortSignal): Promise<EngineColumn[]> {
   const answer = await client.query(
     `SELECT name, type FROM system.columns WHERE database = ${quoteText(table.database)} ` +
       `AND table = ${quoteText(table.table)} FORMAT JSONEachRow`,

@@ -4,20 +4,20 @@ import type { EngineSettings } from './client.ts'
 import type { EngineColumn, EngineTable } from './engine.ts'
 import { checkExpression } from './expressions.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, type TablePlace } from './side-tables.ts'
+import { fullName, type TableRef } from './side-tables.ts'
 import { markerColumn, tokenWindow } from './table-delivery.ts'
 import { checkType } from './types.ts'
 
 type Definition = NonNullable<EngineTable['definition']>
 
-export function describeTableStatement({ database, table }: TablePlace): string {
+export function describeTableStatement({ database, table }: TableRef): string {
   return (
     'SELECT engine, engine_full, partition_key FROM system.tables ' +
     `WHERE database = ${quoteText(database)} AND name = ${quoteText(table)} FORMAT JSONEachRow`
   )
 }
 
-export function listColumnsStatement({ database, table }: TablePlace): string {
+export function listColumnsStatement({ database, table }: TableRef): string {
   return (
     'SELECT name, type, default_kind FROM system.columns ' +
     `WHERE database = ${quoteText(database)} AND table = ${quoteText(table)} FORMAT JSONEachRow`
@@ -39,7 +39,7 @@ export interface TableOptions {
 }
 
 export function addColumnStatement(
-  place: TablePlace,
+  place: TableRef,
   column: EngineColumn,
   { mayBeThere }: { mayBeThere: boolean },
 ): string {
@@ -47,13 +47,13 @@ export function addColumnStatement(
 }
 
 /** For the user to run. */
-export function modifyColumnStatement(place: TablePlace, column: EngineColumn): string {
+export function modifyColumnStatement(place: TableRef, column: EngineColumn): string {
   return `ALTER TABLE ${fullName(place)} MODIFY COLUMN ${columnText(column)}`
 }
 
 /** For the user to run: the old values stay, and the column, or the whole table, is made again with its new type. */
 export function setAsideStatement(
-  place: TablePlace,
+  place: TableRef,
   column: string,
   { canRenameColumn }: Pick<Capabilities, 'canRenameColumn'>,
 ): string {
@@ -62,7 +62,7 @@ export function setAsideStatement(
   return `ALTER TABLE ${fullName(place)} RENAME COLUMN ${quoteName(column)} TO ${quoteName(`${column}_before`)}`
 }
 
-export function keepTokensStatement(place: TablePlace): string {
+export function keepTokensStatement(place: TableRef): string {
   return `ALTER TABLE ${fullName(place)} MODIFY SETTING non_replicated_deduplication_window = ${tokenWindow}`
 }
 

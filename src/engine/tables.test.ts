@@ -10,7 +10,7 @@ import { type EngineClient, openEngineClient } from './client.ts'
 import { EngineError, type EngineTable } from './engine.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 
 for (const hasTokens of [true, false]) {
   describe(`makeTableReady on an engine ${hasTokens ? 'that knows inserts by tokens' : 'without tokens'}`, () => {

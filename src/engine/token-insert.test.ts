@@ -10,7 +10,7 @@ import { defaultSettings } from '../pipes/settings.ts'
 import { EngineError, type Insert, type Sink } from './engine.ts'
 import { openSink } from './sink.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const never = new AbortController().signal
 const columns = [
   { name: 'id', type: 'UInt64' },

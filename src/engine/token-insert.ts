@@ -10,7 +10,7 @@ import { insertText, listOf } from './insert-text.ts'
 import { findMissing, loadTraits, type RowTraits } from './lost-rows.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { fullName, stagingTable, type TablePlace } from './side-tables.ts'
+import { fullName, stagingTable, type TableRef } from './side-tables.ts'
 import { partitionText, type SinkParts } from './staged-insert.ts'
 import { definitionSettings } from './table-statements.ts'
 
@@ -71,7 +71,7 @@ async function ifPossible<Result>(signal: AbortSignal, look: () => Promise<Resul
 async function stage(
   parts: SinkParts,
   insert: Insert,
-  staged: TablePlace,
+  staged: TableRef,
   signal: AbortSignal,
 ): Promise<RowTraits | undefined> {
   const { client, capabilities, table } = parts

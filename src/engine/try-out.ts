@@ -4,7 +4,7 @@ import { EngineError, type Insert } from './engine.ts'
 import { insertText } from './insert-text.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { dropTable, fullName, type TablePlace } from './side-tables.ts'
+import { dropTable, fullName, type TableRef } from './side-tables.ts'
 import { moveStaged, type SinkParts, withStaged } from './staged-insert.ts'
 
 /** Undefined, or the engine's own words for what is wrong with them. */
@@ -23,7 +23,7 @@ export async function tryOut(parts: SinkParts, insert: Insert, signal: AbortSign
 }
 
 /** Made anew when the table has changed since. */
-async function makeTwin(parts: SinkParts, signal: AbortSignal): Promise<TablePlace> {
+async function makeTwin(parts: SinkParts, signal: AbortSignal): Promise<TableRef> {
   const { client, capabilities, table, twin } = parts
   const [wanted, found] = [await columnsOf(client, table, signal), await columnsOf(client, twin, signal)]
   if (found === wanted) return twin
@@ -32,7 +32,7 @@ async function makeTwin(parts: SinkParts, signal: AbortSignal): Promise<TablePla
   return twin
 }
 
-async function columnsOf(client: EngineClient, { database, table }: TablePlace, signal: AbortSignal): Promise<string> {
+async function columnsOf(client: EngineClient, { database, table }: TableRef, signal: AbortSignal): Promise<string> {
   return await client.query(
     'SELECT name, type, default_kind, default_expression FROM system.columns ' +
       `WHERE database = ${quoteText(database)} AND table = ${quoteText(table)} FORMAT JSONEachRow`,

@@ -8,7 +8,7 @@ import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { mayInsert, mustBeOurs } from './fence.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { fullName, parseRows, queryTables, stagingTable, type TablePlace } from './side-tables.ts'
+import { fullName, parseRows, queryTables, stagingTable, type TableRef } from './side-tables.ts'
 import type { SinkParts } from './staged-insert.ts'
 import { fillText } from './staging-text.ts'
 import { markerOf } from './table-delivery.ts'
@@ -115,7 +115,7 @@ async function insertThrough(
 }
 
 /** A view that is there afterwards was there all the time: none is ever made again. */
-async function mustBeThere(client: EngineClient, view: TablePlace, signal: AbortSignal): Promise<void> {
+async function mustBeThere(client: EngineClient, view: TableRef, signal: AbortSignal): Promise<void> {
   const answer = await client.query(`EXISTS TABLE ${fullName(view)} FORMAT TabSeparated`, { signal })
   if (answer.trim() === '1') return
   const place = placeOf(client.access)

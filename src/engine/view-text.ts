@@ -4,7 +4,7 @@
 import { type EngineColumn, EngineError } from './engine.ts'
 import { definitionsOf, type Shape } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
-import { fullName, type TablePlace } from './side-tables.ts'
+import { fullName, type TableRef } from './side-tables.ts'
 import { selectedBy, stagedType } from './staging-text.ts'
 import { markerColumn } from './table-delivery.ts'
 import { checkType } from './types.ts'
@@ -103,7 +103,7 @@ export function passageText(name: string, { columns }: Passage): string {
 
 export function viewText(
   name: string,
-  { from, to, passage }: { from: TablePlace; to: TablePlace; passage: Passage },
+  { from, to, passage }: { from: TableRef; to: TableRef; passage: Passage },
 ): string {
   const where = passage.where.length === 0 ? '' : ` WHERE ${passage.where.join(' AND ')}`
   return `CREATE MATERIALIZED VIEW ${name} TO ${fullName(to)} AS SELECT ${passage.selected} FROM ${fullName(from)}${where}`

@@ -17,11 +17,11 @@ import { consoleActions } from './console-actions.ts'
 
 const byId = new Map(consoleActions.map((action) => [action.id, action]))
 
-type Surroundings = WriteContext & { settings: OperationSettings }
+type ExecutionContext = WriteContext & { settings: OperationSettings }
 
 /** In the main thread, with a reader; `write` runs `writeAction` in a transaction. */
 export async function executeAction(
-  surroundings: Surroundings,
+  surroundings: ExecutionContext,
   call: ActionCall,
   write: (call: ActionCall) => Promise<ActionOutcome>,
 ): Promise<ActionOutcome> {
@@ -35,7 +35,7 @@ export async function executeAction(
   return write({ ...call, prepared: await action.prepare(context, { body }) })
 }
 
-export async function writeAction(surroundings: Surroundings, call: ActionCall): Promise<ActionOutcome> {
+export async function writeAction(surroundings: ExecutionContext, call: ActionCall): Promise<ActionOutcome> {
   const action = byId.get(call.actionId)!
   const { body, prepared } = call
   const now = new Date().toISOString()

@@ -3,7 +3,7 @@
 import { insertActivity } from '../activities/store.ts'
 import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
-import { answerPlace, claimKey, type IdempotencyKey, keepAnswer } from '../idempotency/store.ts'
+import { answerContext, claimKey, type IdempotencyKey, keepAnswer } from '../idempotency/store.ts'
 import { stillStands } from '../keys/key.ts'
 import { findStanding } from '../keys/store.ts'
 import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
@@ -25,13 +25,13 @@ import { operationsById } from '../operations.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import { findSessionOf } from '../sessions/store.ts'
 
-export type Surroundings = WriteContext & { settings: OperationSettings }
+export type ExecutionContext = WriteContext & { settings: OperationSettings }
 
-export async function readOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
+export async function readOperation(context: ExecutionContext, request: OperationRequest): Promise<OperationAnswer> {
   return runOperation(context, operationsById.get(request.operationId)!, request, new Date().toISOString())
 }
 
-export async function writeOperation(context: Surroundings, request: OperationRequest): Promise<OperationAnswer> {
+export async function writeOperation(context: ExecutionContext, request: OperationRequest): Promise<OperationAnswer> {
   const { sql } = context
   const operation = operationsById.get(request.operationId)!
   // Sent together, run one after the other: what is read of the caller is read with the organization locked.
@@ -46,7 +46,7 @@ export async function writeOperation(context: Surroundings, request: OperationRe
 
   const { organizationId, id: callerId } = request.caller
   const key: IdempotencyKey = { organizationId, callerId, idempotencyKey: request.idempotency.key }
-  const place = answerPlace(key)
+  const place = answerContext(key)
   const record = await claimKey(context.sql, key, request.idempotency.fingerprint, now)
   if (record) {
     if (record.fingerprint !== request.idempotency.fingerprint) {
@@ -80,7 +80,7 @@ async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Ca
 
 /** The body without the fields that only repeat the resource, and what is wrong with those. */
 export async function readBody(
-  { sql, vault }: Pick<Surroundings, 'sql' | 'vault'>,
+  { sql, vault }: Pick<ExecutionContext, 'sql' | 'vault'>,
   operation: AnyOperation,
   { body, echoes, caller, params }: OperationRequest,
 ): Promise<{ body: unknown; echoed: FieldProblem[] }> {
@@ -92,7 +92,7 @@ export async function readBody(
 }
 
 async function runOperation(
-  { sql, vault, settings }: Surroundings,
+  { sql, vault, settings }: ExecutionContext,
   operation: AnyOperation,
   request: OperationRequest,
   now: string,

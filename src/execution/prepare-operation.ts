@@ -6,7 +6,7 @@ import { Problem } from '../lib/problem.ts'
 import type { Change, OperationAnswer, OperationRequest } from '../operation/operation.ts'
 import { operationsById } from '../operations.ts'
 import type { Probe } from '../sources/probe.ts'
-import { type AttemptedActivity, readBody, requireVersion, type Surroundings } from './execute-operation.ts'
+import { type AttemptedActivity, type ExecutionContext, readBody, requireVersion } from './execute-operation.ts'
 
 /** What was prepared can be outdated by the changes of others as often as this. */
 const maxAttempts = 3
@@ -19,7 +19,7 @@ export interface PrepareParts {
 
 /** Prepares the request, if its operation does, and executes it; again when what was prepared no longer holds. */
 export async function prepareAndExecute(
-  surroundings: Surroundings,
+  surroundings: ExecutionContext,
   request: OperationRequest,
   { makeProbe, loadEngineReads, recordActivity }: PrepareParts,
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
@@ -58,7 +58,7 @@ export async function prepareAndExecute(
   }
 }
 
-async function isRepetition({ sql }: Surroundings, { caller, idempotency }: OperationRequest): Promise<boolean> {
+async function isRepetition({ sql }: ExecutionContext, { caller, idempotency }: OperationRequest): Promise<boolean> {
   if (!idempotency) return false
   const { organizationId, id: callerId } = caller
   const now = new Date().toISOString()

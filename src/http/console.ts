@@ -18,7 +18,7 @@ export interface ConsoleParts {
 }
 
 /** What the server shares with the runner of actions. */
-export interface ConsoleSurroundings {
+export interface ConsoleDependencies {
   authentication: Pick<Authentication, 'findPerson' | 'guard'>
   throttles: Throttles
   /** A hash that tells nothing about the text. */
@@ -32,7 +32,7 @@ const failureCodes: readonly string[] = ['sign_in_failed', 'wrong_password', 'in
 export function serveConsoleActions(
   server: FastifyInstance,
   { actions, run }: ConsoleParts,
-  surroundings: ConsoleSurroundings,
+  surroundings: ConsoleDependencies,
 ): void {
   const { authentication, throttles, fingerprint, send } = surroundings
   const { findPerson, guard } = authentication

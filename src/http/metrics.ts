@@ -1,5 +1,5 @@
 // What Penstock tells Prometheus at /metrics.
-import type { GroupFigures } from '../database/group-commit.ts'
+import type { CommitGroupMetrics } from '../database/group-commit.ts'
 import { Counter, exposition, Gauge, Histogram } from '../lib/metrics.ts'
 
 export class ServerMetrics {
@@ -39,7 +39,7 @@ export class ServerMetrics {
     this.#durations.observe({ operation }, seconds)
   }
 
-  observeGroup({ writes, runMs, commitMs }: GroupFigures): void {
+  observeGroup({ writes, runMs, commitMs }: CommitGroupMetrics): void {
     this.#groups.observe({}, writes)
     this.#databaseTime.increment({ step: 'run' }, runMs / 1000)
     this.#databaseTime.increment({ step: 'commit' }, commitMs / 1000)

@@ -3,13 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { CallQueue } from '../lib/call-queue.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log, LogFields } from '../lib/log.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { assertKnownKeywords } from '../lib/shape-keywords.ts'
-import { Turns } from '../lib/turns.ts'
 import type { Caller } from '../operation/caller.ts'
 import type { SignedIn } from '../operation/console-action.ts'
 import {
@@ -98,7 +98,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }
   const { admit, isSuspect } = makeAdmission(parts.authentication, throttles)
   /** Requests from addresses that guess are begun a few per event-loop turn: those from elsewhere do not wait for them. */
-  const suspects = new Turns(32, 1_024)
+  const suspects = new CallQueue(32, 1_024)
   const underWay = new RequestsUnderWay(limits.requestsUnderWay)
   metrics.countUnderWay = () => underWay.count
   /** Idempotency keys of requests that are being run by this process. */

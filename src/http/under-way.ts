@@ -2,8 +2,8 @@
 // send without waiting for answers would have Penstock work for half a minute on what nobody waits for any more. What comes all at
 // once is begun a few at a time: between them connections are heard, so that a hang-up is known before work is done for nobody.
 import type { Socket } from 'node:net'
+import { CallQueue } from '../lib/call-queue.ts'
 import { Problem } from '../lib/problem.ts'
-import { Turns } from '../lib/turns.ts'
 
 const retryAfterSeconds = 1
 /** Of those who were told to wait and come again too early. More of them would take the time of what is under way. */
@@ -15,9 +15,9 @@ export class RequestsUnderWay {
   readonly #deaf = new WeakSet<Socket>()
   /** Heard again, but not yet whether they are still there: that comes behind what they sent before. */
   readonly #doubted = new WeakSet<Socket>()
-  readonly #begun = new Turns(128)
+  readonly #begun = new CallQueue(128)
   /** To refuse takes less time than to do; it must not wait behind what is done. */
-  readonly #refused = new Turns(256, 2_048)
+  readonly #refused = new CallQueue(256, 2_048)
   /** Connections that were told to wait and have waited; each of them may bring many requests. */
   readonly #unheard: (() => void)[] = []
   /** By then the time that refusals have taken has been given to what is under way. */

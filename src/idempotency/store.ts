@@ -1,7 +1,7 @@
 // Answers of requests that carried an `Idempotency-Key`, kept for a day: the same request again gets the same answer and
 // is not applied twice. The record is written in the transaction of the change, so that both are there or neither is.
 import { type Sql, statement } from '../database/sql.ts'
-import type { Place } from '../lib/vault.ts'
+import type { SealContext } from '../lib/vault.ts'
 
 const keptHours = 24
 
@@ -65,7 +65,7 @@ export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: st
 }
 
 /** Where the sealed answer belongs. */
-export function answerPlace({ organizationId, callerId, idempotencyKey }: IdempotencyKey): Place {
+export function answerContext({ organizationId, callerId, idempotencyKey }: IdempotencyKey): SealContext {
   return { organizationId, table: 'idempotency_records', row: `${callerId}/${idempotencyKey}`, field: 'answer' }
 }
 

@@ -1,14 +1,14 @@
 // This Penstock itself: whether it has been set up, and whether the master key is the one it was set up with.
 import type { Sql } from '../database/sql.ts'
 import { StartError } from '../lib/start-error.ts'
-import { type Place, type Vault, VaultError } from '../lib/vault.ts'
+import { type SealContext, type Vault, VaultError } from '../lib/vault.ts'
 import { findKeyCheck } from './store.ts'
 
 const knownText = 'penstock'
-export const keyCheckPlace: Place = { organizationId: '', table: 'installation', row: '1', field: 'key_check' }
+export const keyCheckContext: SealContext = { organizationId: '', table: 'installation', row: '1', field: 'key_check' }
 
 export function sealKeyCheck(vault: Vault): string {
-  return vault.seal(knownText, keyCheckPlace)
+  return vault.seal(knownText, keyCheckContext)
 }
 
 /** `new`: nobody has set it up; `wrong-key`: its secrets cannot be opened with these master keys. */
@@ -16,7 +16,7 @@ async function installationState(sql: Sql, vault: Vault): Promise<'new' | 'ready
   const keyCheck = await findKeyCheck(sql)
   if (keyCheck === undefined) return 'new'
   try {
-    return vault.open(keyCheck, keyCheckPlace) === knownText ? 'ready' : 'wrong-key'
+    return vault.open(keyCheck, keyCheckContext) === knownText ? 'ready' : 'wrong-key'
   } catch (error) {
     if (error instanceof VaultError) return 'wrong-key'
     throw error

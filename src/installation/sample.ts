@@ -13,7 +13,7 @@ import { pipeExample } from '../pipes/pipe-example.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { defaultScaling } from '../pipes/scaling.ts'
 import { insertPipe, sealSecrets } from '../pipes/store.ts'
-import { passwordPlace } from '../services/service.ts'
+import { passwordContext } from '../services/service.ts'
 import { insertService } from '../services/store.ts'
 import { initialize } from './initialize.ts'
 
@@ -93,7 +93,7 @@ export async function createSample(
     endpoint: {
       url: engine.url,
       username: engine.username,
-      sealedPassword: vault.seal(engine.password, passwordPlace({ id: serviceId, organizationId })),
+      sealedPassword: vault.seal(engine.password, passwordContext({ id: serviceId, organizationId })),
     },
     now,
   })

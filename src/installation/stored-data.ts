@@ -1,7 +1,7 @@
 // For commands that read or change the data as a whole, beside the processes that serve it or in their place.
 import { join } from 'node:path'
 import { type Exclusive, openExclusive } from '../database/exclusive.ts'
-import { type DataPlace, openSnapshot, type Snapshot } from '../database/snapshot.ts'
+import { type DataLocation, openSnapshot, type Snapshot } from '../database/snapshot.ts'
 import { NotSetUpError } from '../lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from '../lib/vault.ts'
 import { checkKeys } from './installation.ts'
@@ -14,7 +14,7 @@ export interface DataSettings {
   masterKeyFile: string
 }
 
-export function placeOf({ databaseUrl, dataFolder }: DataSettings): DataPlace {
+export function placeOf({ databaseUrl, dataFolder }: DataSettings): DataLocation {
   return { databaseUrl, sqliteFile: join(dataFolder, 'penstock.db') }
 }
 

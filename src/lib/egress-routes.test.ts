@@ -10,7 +10,7 @@ import { Egress, EgressError, type EgressPolicy } from './egress.ts'
 import { routedEgress } from './egress-routes.ts'
 import { parseReversePrivateEndpoints, type Routes } from './reverse-private-endpoints.ts'
 
-const strict: EgressPolicy = { allowLoopback: false, deniedPlaces: [] }
+const strict: EgressPolicy = { allowLoopback: false, deniedAddresses: [] }
 const nothingResolves = async (): Promise<string[]> => []
 
 function routesOf(routes: Record<string, string>): Routes {
@@ -100,7 +100,7 @@ describe('an egress with routes', () => {
   })
 
   it('never dials our own database, nor what a name has among forbidden addresses', async () => {
-    const policy = { ...strict, deniedPlaces: [{ host: '127.0.0.1', port: onePort }] }
+    const policy = { ...strict, deniedAddresses: [{ host: '127.0.0.1', port: onePort }] }
     const routes = [{ 'b-1:9092': `127.0.0.1:${onePort}`, 'b-2:9092': `proxy.example:${onePort}`, 'b-3': 'cloud:80' }]
     const resolve = async (name: string): Promise<string[]> =>
       name === 'cloud' ? ['10.0.0.1', '169.254.169.254'] : ['127.0.0.1']

@@ -17,7 +17,7 @@ class RoutedEgress extends Egress {
 
   constructor(egress: Egress, routes: readonly Routes[]) {
     // Of no use: whatever is dialled, the given egress dials.
-    super({ allowLoopback: false, deniedPlaces: [] })
+    super({ allowLoopback: false, deniedAddresses: [] })
     this.#egress = egress
     this.#routes = routes
   }

@@ -7,7 +7,7 @@ import { type Certificates, makeCertificates } from '../../test/sources/certific
 import { Egress, EgressError } from './egress.ts'
 import { tlsFailureOf, trustWith } from './egress-tls.ts'
 
-const egress = new Egress({ allowLoopback: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, deniedAddresses: [] })
 
 describe('TLS of the egress', () => {
   let certificates: Certificates

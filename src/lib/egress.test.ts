@@ -9,7 +9,7 @@ import { forbiddenHosts } from '../../test/forbidden-hosts.ts'
 import { Egress, EgressError, type EgressPolicy } from './egress.ts'
 import { isHost } from './host.ts'
 
-const strict: EgressPolicy = { allowLoopback: false, deniedPlaces: [] }
+const strict: EgressPolicy = { allowLoopback: false, deniedAddresses: [] }
 
 describe('S8 egress', () => {
   const listeners: Server[] = []
@@ -133,14 +133,14 @@ describe('S8 egress', () => {
   it('S8 never reaches our own database, by whatever name, also where this machine is allowed', async () => {
     const resolve = async (name: string) => (name === 'db.internal' || name === 'alias.example' ? ['127.0.0.1'] : [])
     for (const place of ['127.0.0.1', '::1', 'db.internal']) {
-      const policy = { allowLoopback: true, deniedPlaces: [{ host: place, port }] }
+      const policy = { allowLoopback: true, deniedAddresses: [{ host: place, port }] }
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', '::ffff:127.0.0.1', 'alias.example', 'db.internal']) {
         const error = await refused(connect(host, resolve, policy), host)
         assert.equal(error.denial, 'database', host)
       }
     }
     assert.equal(accepted, 0)
-    const elsewhere = { allowLoopback: true, deniedPlaces: [{ host: '127.0.0.1', port: port + 1 }] }
+    const elsewhere = { allowLoopback: true, deniedAddresses: [{ host: '127.0.0.1', port: port + 1 }] }
     ;(await connect('127.0.0.1', resolve, elsewhere)).destroy()
     await countedOne()
   })

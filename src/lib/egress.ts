@@ -16,7 +16,7 @@ export interface EgressPolicy {
   /** The operator accepts that passwords cross the network in the clear. */
   allowPlaintext?: boolean
   /** Never reached, whatever else is allowed: our own database. */
-  deniedPlaces: { host: string; port: number }[]
+  deniedAddresses: { host: string; port: number }[]
 }
 
 export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' | 'timed out' | 'tls' | 'broken'
@@ -190,14 +190,14 @@ export class Egress {
       if (isForbidden(address)) return 'address'
       for (const meaning of meaningsOf(address)) {
         if (!mayBeHere && isThisMachine(meaning)) return 'loopback'
-        if (await this.#isDeniedPlace(meaning, port, signal)) return 'database'
+        if (await this.#isDeniedAddress(meaning, port, signal)) return 'database'
       }
     }
     return undefined
   }
 
-  async #isDeniedPlace(meaning: string, port: number, signal: AbortSignal): Promise<boolean> {
-    for (const place of this.#policy.deniedPlaces) {
+  async #isDeniedAddress(meaning: string, port: number, signal: AbortSignal): Promise<boolean> {
+    for (const place of this.#policy.deniedAddresses) {
       if (place.port !== port) continue
       const addresses =
         isIP(place.host) === 0 ? await this.#resolveOwn(place.host, signal).catch(() => []) : [place.host]

@@ -1,4 +1,4 @@
-// Runs work of many callers, a few at once. Lanes take turns, however many wait in each: a caller who sends without end delays
+// Runs work of many callers, a few at once. ConcurrencyLimit take turns, however many wait in each: a caller who sends without end delays
 // those in the same lane and no others.
 
 /** Nothing of the work was begun. */

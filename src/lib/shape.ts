@@ -68,7 +68,7 @@ export function shapeProblems(shape: Shape, value: unknown, options: ShapeOption
 }
 
 /** What the check of one place inherits from the places around it. */
-interface Place {
+interface ValueContext {
   echo: Rules | undefined
   secret: boolean
   /** Null is accepted by the shape around this one, and the sentences must say so. */
@@ -94,7 +94,7 @@ class Walk {
     return this.problems.length > mostProblems
   }
 
-  check(rules: Rules, value: unknown, around: Place): void {
+  check(rules: Rules, value: unknown, around: ValueContext): void {
     if (value === undefined) {
       this.add('is required')
       return
@@ -108,7 +108,7 @@ class Walk {
     if (rules.anyOf !== undefined) this.checkAnyOf(rules.anyOf, value, place)
   }
 
-  checkKind(rules: Rules, value: unknown, place: Place): boolean {
+  checkKind(rules: Rules, value: unknown, place: ValueContext): boolean {
     const allowed = literals(rules)
     if (allowed !== undefined && !allowed.includes(value as Scalar)) {
       this.mustBe(expectation(rules, place.orNull), value, place.secret)
@@ -128,7 +128,7 @@ class Walk {
     return true
   }
 
-  checkString(rules: Rules, value: string, place: Place): void {
+  checkString(rules: Rules, value: string, place: ValueContext): void {
     const { minLength, maxLength, pattern, format } = rules
     if (minLength !== undefined || maxLength !== undefined) {
       const length = codePoints(value)
@@ -145,13 +145,13 @@ class Walk {
     if (known !== undefined && !known.accepts(value)) this.mustBe(orNull(known.hint, place.orNull), value, place.secret)
   }
 
-  checkNumber(rules: Rules, value: number, place: Place): void {
+  checkNumber(rules: Rules, value: number, place: ValueContext): void {
     const { minimum, maximum } = rules
     if (value >= (minimum ?? value) && value <= (maximum ?? value)) return
     this.mustBe(orNull(numberPhrase(rules), place.orNull), value, place.secret)
   }
 
-  checkList(rules: Rules, value: unknown[], place: Place): void {
+  checkList(rules: Rules, value: unknown[], place: ValueContext): void {
     const { items, minItems, maxItems } = rules
     if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length)) {
       this.mustHave(amount(minItems, maxItems, 'item'), value.length, place.secret)
@@ -180,7 +180,7 @@ class Walk {
     })
   }
 
-  checkObject(rules: Rules, value: Record<string, unknown>, place: Place): void {
+  checkObject(rules: Rules, value: Record<string, unknown>, place: ValueContext): void {
     const { properties = {}, additionalProperties, required = [] } = rules
     for (const key of Object.keys(value)) {
       if (this.full) return
@@ -206,7 +206,7 @@ class Walk {
     }
   }
 
-  checkAnyOf(branches: Rules[], value: unknown, place: Place): void {
+  checkAnyOf(branches: Rules[], value: unknown, place: ValueContext): void {
     const others = branches.filter((branch) => !isNullRule(branch))
     const nullable = others.length < branches.length
     if (value === null && nullable) return

@@ -18,7 +18,7 @@ export interface MasterKeys {
 }
 
 /** The one place where a sealed value may be opened. */
-export interface Place {
+export interface SealContext {
   organizationId: string
   table: string
   row: string
@@ -67,7 +67,7 @@ export class Vault {
     return hash('sha256', `${this.#pepper}${purpose}\u0000${text}`, 'hex')
   }
 
-  seal(plaintext: string, place: Place): string {
+  seal(plaintext: string, place: SealContext): string {
     this.#follow('soon')
     const nonce = randomBytes(nonceBytes)
     const cipher = createCipheriv('aes-256-gcm', this.#keys.get(this.#current)!, nonce, { authTagLength: tagBytes })
@@ -76,7 +76,7 @@ export class Vault {
     return `${this.#current}.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`
   }
 
-  open(sealed: string, place: Place): string {
+  open(sealed: string, place: SealContext): string {
     const keyId = keyIdOf(sealed)
     if (keyId !== undefined && !this.#keys.has(keyId)) this.#follow('now')
     const key = keyId === undefined ? undefined : this.#keys.get(keyId)
@@ -142,6 +142,6 @@ function decodeKey(name: string, text: string): Buffer {
 }
 
 // JSON keeps the parts apart: no choice of ids can make two places look the same.
-function associatedData(place: Place, keyId: string): Buffer {
+function associatedData(place: SealContext, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([place.organizationId, place.table, place.row, place.field, keyId]))
 }

@@ -1,6 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Page } from '../lib/page.ts'
-import type { Place, Vault } from '../lib/vault.ts'
+import type { SealContext, Vault } from '../lib/vault.ts'
 import type { SourceKindName, StoredPipe } from './pipe.ts'
 import type { SourceSecrets } from './pipe-source.ts'
 import type { PipeState } from './pipe-state.ts'
@@ -221,7 +221,7 @@ export function sealSecrets(
   pipe: { id: string; organizationId: string },
   secrets: SourceSecrets,
 ): string | null {
-  return Object.keys(secrets).length === 0 ? null : vault.seal(JSON.stringify(secrets), secretsPlace(pipe))
+  return Object.keys(secrets).length === 0 ? null : vault.seal(JSON.stringify(secrets), secretsContext(pipe))
 }
 
 export function openSecrets(
@@ -230,10 +230,10 @@ export function openSecrets(
 ): SourceSecrets {
   return pipe.sealedSecrets === null
     ? {}
-    : (JSON.parse(vault.open(pipe.sealedSecrets, secretsPlace(pipe))) as SourceSecrets)
+    : (JSON.parse(vault.open(pipe.sealedSecrets, secretsContext(pipe))) as SourceSecrets)
 }
 
-export function secretsPlace(pipe: { id: string; organizationId: string }): Place {
+export function secretsContext(pipe: { id: string; organizationId: string }): SealContext {
   return { organizationId: pipe.organizationId, table: 'pipes', row: pipe.id, field: 'secrets' }
 }
 

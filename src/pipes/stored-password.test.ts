@@ -173,7 +173,7 @@ describe('a worker of a pipe whose host was changed', () => {
   }
   const secrets: SourceSecrets = { credentials: login, passwordFor: { host: exampleHost, port: 5432 } }
   const surroundings = () => ({
-    egress: new Egress({ allowLoopback: true, deniedPlaces: [] }),
+    egress: new Egress({ allowLoopback: true, deniedAddresses: [] }),
     signal: AbortSignal.timeout(10_000),
   })
 

@@ -5,7 +5,7 @@ import { loadPipe } from '../pipes/change-pipe.ts'
 import { destinationTables, PipePath } from '../pipes/pipe.ts'
 import { engineRead } from '../services/engine-access.ts'
 import { loadService, ServiceTable } from '../services/service.ts'
-import { findProgress } from './figures/store.ts'
+import { findProgress } from './metrics/store.ts'
 
 const maxRows = 100
 

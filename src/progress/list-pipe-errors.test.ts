@@ -16,7 +16,10 @@ import { createPipe } from '../pipes/create-pipe.ts'
 async function keep(engine: TestEngine, pipeId: string, rows: BadRow[], table = 'orders'): Promise<void> {
   const { protocol, host, port, username, password } = engine
   const access = { protocol, host, port, username, password: new Secret(password) }
-  const client = openEngineClient(new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] }), access)
+  const client = openEngineClient(
+    new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] }),
+    access,
+  )
   const { signal } = new AbortController()
   const place = { database: engine.database, table }
   await makeBadRowKeeper(client, await loadCapabilities(client, signal), place).keep(pipeId, rows, signal)

@@ -4,7 +4,7 @@ import { loadPipe } from '../pipes/change-pipe.ts'
 import { destinationTables, PipePath } from '../pipes/pipe.ts'
 import { engineRead } from '../services/engine-access.ts'
 import { loadService } from '../services/service.ts'
-import { findProgress } from './figures/store.ts'
+import { findProgress } from './metrics/store.ts'
 import { badRowExample, PipeBadRow } from './progress.ts'
 
 const defaultLimit = 100

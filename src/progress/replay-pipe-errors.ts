@@ -1,7 +1,7 @@
 import { operation } from '../operation/operation.ts'
 import { loadPipe } from '../pipes/change-pipe.ts'
 import { PipePath } from '../pipes/pipe.ts'
-import { requestReplay } from './figures/store.ts'
+import { requestReplay } from './metrics/store.ts'
 import { loadMetrics } from './pipe-metrics.ts'
 import { metricsExample, PipeMetrics } from './progress.ts'
 

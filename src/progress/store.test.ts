@@ -5,18 +5,18 @@ import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
 import { newId } from '../lib/id.ts'
 import { hasPipesToRun, listPipesToRun } from '../pipes/store.ts'
 import type { StoredPosition } from '../runner/delivery.ts'
-import type { FigureChanges } from '../runner/worker.ts'
+import type { CounterChanges } from '../runner/worker.ts'
 import { finishedPosition } from '../sources/source.ts'
 import { listRunners } from './runners/store.ts'
 import { settledState, type WorkerOfPipe } from './settled-state.ts'
-import { listDeliveries, listPositions, type WorkerPlace } from './store.ts'
+import { listDeliveries, listPositions, type WorkerLease } from './store.ts'
 import { listWorkers } from './workers/store.ts'
 
 const minuteMs = 60_000
 const begin = Date.parse('2026-11-02T10:00:30.000Z')
 const at = (ms: number): string => new Date(begin + ms).toISOString()
 
-const noFigures: FigureChanges = {
+const zeroCounters: CounterChanges = {
   rowsRead: 0,
   bytesRead: 0,
   rowsWritten: 0,
@@ -26,7 +26,7 @@ const noFigures: FigureChanges = {
   inserts: 0,
   retries: 0,
 }
-const someFigures: FigureChanges = {
+const someFigures: CounterChanges = {
   rowsRead: 10,
   bytesRead: 1000,
   rowsWritten: 8,
@@ -51,8 +51,8 @@ onBothDatabases('the progress of pipes', (app) => {
         { organizationId, pipeId, runnerId, now: at(nowMs), expiresAt: at(nowMs + 15_000), limit },
         organizationId,
       )
-    const placeOf = (epoch: number, slot = 0): WorkerPlace => ({ organizationId, pipeId, slot, epoch })
-    const tell = (place: WorkerPlace, state: WorkerOfPipe['state'], more: object = {}) =>
+    const placeOf = (epoch: number, slot = 0): WorkerLease => ({ organizationId, pipeId, slot, epoch })
+    const tell = (place: WorkerLease, state: WorkerOfPipe['state'], more: object = {}) =>
       write(
         'tellWorker',
         {
@@ -193,7 +193,7 @@ onBothDatabases('the progress of pipes', (app) => {
   })
 
   describe('what a worker writes', () => {
-    const writesOf = (place: WorkerPlace) => {
+    const writesOf = (place: WorkerLease) => {
       const { organizationId } = place
       const delivery = { id: 'token-1', number: 1, ranges, shape: 'of these columns' }
       const positions = [{ partition: 'orders/0', position: '10' }]
@@ -260,7 +260,7 @@ onBothDatabases('the progress of pipes', (app) => {
         const delivery = { id: `token-${number}`, number, ranges: [{ ...ranges[0]!, beginByte: 5, endByte: null }] }
         await write('beginDelivery', { place, delivery }, organizationId)
       }
-      const nothing = { place, positions: [], figures: noFigures, now: at(0) }
+      const nothing = { place, positions: [], figures: zeroCounters, now: at(0) }
       await write('finishDeliveries', { ...nothing, done: ['token-2'], behind: [] }, organizationId)
       assert.deepEqual(
         (await listDeliveries(reader, pipeId)).map(({ id, isDone }) => [id, isDone]),
@@ -294,7 +294,7 @@ onBothDatabases('the progress of pipes', (app) => {
         const delivery = { id: 'token', number: 1, ranges: [{ partition: key, from: key, next: key }] }
         await write('beginDelivery', { place, delivery }, organizationId)
         assert.deepEqual((await listDeliveries(reader, pipeId))[0]!.ranges, delivery.ranges)
-        const figures = { place, done: [], behind: ['token'], positions: [], figures: noFigures, now: at(0) }
+        const figures = { place, done: [], behind: ['token'], positions: [], figures: zeroCounters, now: at(0) }
         await write('finishDeliveries', figures, organizationId)
       }
       const poison = `a/\0b\ud800 ${'x'.repeat(5_000)}`
@@ -338,7 +338,14 @@ onBothDatabases('the progress of pipes', (app) => {
         const finish = { place, done: [], behind: [id], positions: [], figures: someFigures, now: at(ms) }
         for (let time = 0; time < 2; time++) await write('finishDeliveries', finish, organizationId)
       }
-      const retried = { place, done: [], behind: [], positions: [], figures: { ...noFigures, retries: 1 }, now: at(0) }
+      const retried = {
+        place,
+        done: [],
+        behind: [],
+        positions: [],
+        figures: { ...zeroCounters, retries: 1 },
+        now: at(0),
+      }
       await write('finishDeliveries', retried, organizationId)
       const [figures] = await app().query<Record<string, unknown>>(
         `SELECT rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries, last_insert_at
@@ -388,12 +395,12 @@ onBothDatabases('the progress of pipes', (app) => {
 
   describe('claimed partitions', () => {
     const dayMs = 24 * 60 * minuteMs
-    const taking = (place: WorkerPlace, ...partitions: string[]) =>
+    const taking = (place: WorkerLease, ...partitions: string[]) =>
       write('claimPositions', { place, partitions }, place.organizationId)
-    const finish = (place: WorkerPlace, positions: StoredPosition[], nowMs = 0) =>
+    const finish = (place: WorkerLease, positions: StoredPosition[], nowMs = 0) =>
       write(
         'finishDeliveries',
-        { place, done: [], behind: [], positions, figures: noFigures, now: at(nowMs) },
+        { place, done: [], behind: [], positions, figures: zeroCounters, now: at(nowMs) },
         place.organizationId,
       )
     const finished = (partition: string): StoredPosition => ({ partition, position: finishedPosition })
@@ -423,7 +430,7 @@ onBothDatabases('the progress of pipes', (app) => {
 
     it('are told of in the order in which they were asked for', async () => {
       const { places } = await makeQueue(2)
-      const [first, second] = places as [WorkerPlace, WorkerPlace]
+      const [first, second] = places as [WorkerLease, WorkerLease]
       assert.deepEqual(await taking(first, 'b', 'd'), ['mine', 'mine'])
       assert.deepEqual(await finish(first, [finished('d')]), true)
       assert.deepEqual(await taking(second, 'd', 'c', 'b', 'a', 'c'), ['finished', 'mine', 'others', 'mine', 'mine'])
@@ -463,7 +470,7 @@ onBothDatabases('the progress of pipes', (app) => {
 
     it('are not listed when they are finished, and stay finished', async () => {
       const { places, pipeId, organizationId } = await makeQueue(2)
-      const [first, second] = places as [WorkerPlace, WorkerPlace]
+      const [first, second] = places as [WorkerLease, WorkerLease]
       await taking(first, 'a', 'b')
       await finish(first, [finished('a'), { partition: 'objects', position: 'z' }])
       await write('setPositions', { place: first, positions: [finished('b')], now: at(0) }, organizationId)
@@ -768,8 +775,15 @@ onBothDatabases('the progress of pipes', (app) => {
             `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
           )
         )[0]?.last_error
-      const finish = async (place: WorkerPlace, figures: Partial<FigureChanges>) => {
-        const change = { place, done: [], behind: [], positions: [], figures: { ...noFigures, ...figures }, now: at(1) }
+      const finish = async (place: WorkerLease, figures: Partial<CounterChanges>) => {
+        const change = {
+          place,
+          done: [],
+          behind: [],
+          positions: [],
+          figures: { ...zeroCounters, ...figures },
+          now: at(1),
+        }
         await write('finishDeliveries', change, organizationId)
       }
       const replay = async (error: string | null, rowsReplayed: number) => {

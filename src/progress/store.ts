@@ -4,7 +4,7 @@
 import { type Sql, statement } from '../database/sql.ts'
 import { lockOrganization } from '../organizations/store.ts'
 import type { DeliveryRange, NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
-import type { Claim, FigureChanges } from '../runner/worker.ts'
+import type { Claim, CounterChanges } from '../runner/worker.ts'
 import type { finishedPosition, LostRecords } from '../sources/source.ts'
 import { claimAll, finishClaim, isFinished } from './claims/store.ts'
 import { addLosses, lossText } from './losses.ts'
@@ -12,11 +12,11 @@ import { addRejections, replaceRejections } from './rejections/store.ts'
 import { fromKept, tellable, toKept } from './texts.ts'
 
 /** The place of one worker. Another claim of the same slot has another epoch. */
-export type WorkerPlace = { organizationId: string; pipeId: string; slot: number; epoch: number }
+export type WorkerLease = { organizationId: string; pipeId: string; slot: number; epoch: number }
 
-type PlaceValues = { pipeId: string; slot: number; epoch: number }
+type LeaseValues = { pipeId: string; slot: number; epoch: number }
 
-const placeStatement = statement<PlaceValues, { slots: number; reason: string | null }>(
+const leaseStatement = statement<LeaseValues, { slots: number; reason: string | null }>(
   'SELECT slots, reason FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const listPositionsStatement = statement<{ pipeId: string }, PositionRow>(
@@ -42,7 +42,7 @@ const listDeliveriesStatement = statement<{ pipeId: string }, DeliveryRow>(
    ORDER BY number, id`,
 )
 const beginStatement = statement<
-  PlaceValues & { id: string; slots: number; number: number; ranges: string; shape: string | null }
+  LeaseValues & { id: string; slots: number; number: number; ranges: string; shape: string | null }
 >(
   // Sent again when nobody knows whether it was stored: the second time changes nothing that matters.
   `INSERT INTO pipe_deliveries (pipe_id, id, slot, slots, epoch, number, ranges, shape)
@@ -60,7 +60,7 @@ const removeDeliveryStatement = statement<{ pipeId: string; id: string }>(
   'DELETE FROM pipe_deliveries WHERE pipe_id = :pipeId AND id = :id',
 )
 const addFiguresStatement = statement<
-  { pipeId: string; lastInsertAt: string | null } & { [Name in keyof FigureChanges]: number }
+  { pipeId: string; lastInsertAt: string | null } & { [Name in keyof CounterChanges]: number }
 >(
   `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, rows_replayed,
      inserts, retries, last_insert_at)
@@ -164,13 +164,13 @@ const finished: typeof finishedPosition = 'finished'
 const keptThroughputMs = 25 * 3_600_000
 
 /** Holds the organization until the transaction ends. Undefined when the place is another's by now, or the pipe is gone. */
-export async function lockPlace(
+export async function lockLease(
   sql: Sql,
-  place: WorkerPlace,
+  place: WorkerLease,
 ): Promise<{ slots: number; reason: string | null } | undefined> {
   await lockOrganization(sql, place.organizationId)
   const { pipeId, slot, epoch } = place
-  return sql.first(placeStatement, { pipeId, slot, epoch })
+  return sql.first(leaseStatement, { pipeId, slot, epoch })
 }
 
 /** Of the whole pipe, without partitions that are finished. */
@@ -200,22 +200,22 @@ export async function listDeliveries(sql: Sql, pipeId: string): Promise<StoredDe
 /** The writes of a worker say whether they were made: false when the place is not its own any more. */
 export async function setPositions(
   sql: Sql,
-  { place, positions, now }: { place: WorkerPlace; positions: StoredPosition[]; now: string },
+  { place, positions, now }: { place: WorkerLease; positions: StoredPosition[]; now: string },
 ): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   await storePositions(sql, place, positions, now)
   return true
 }
 
 export interface LossesToKeep {
-  place: WorkerPlace
+  place: WorkerLease
   positions: StoredPosition[]
   losses: LostRecords[]
   now: string
 }
 
 export async function keepLosses(sql: Sql, { place, positions, losses, now }: LossesToKeep): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const { pipeId } = place
   await storePositions(sql, place, positions, now)
   const last = losses.at(-1)
@@ -234,9 +234,9 @@ export async function forgetErrors(sql: Sql, pipeId: string): Promise<void> {
 /** Of each partition, in their order. Undefined when the place is another's by now. */
 export async function claimPositions(
   sql: Sql,
-  { place, partitions }: { place: WorkerPlace; partitions: string[] },
+  { place, partitions }: { place: WorkerLease; partitions: string[] },
 ): Promise<Claim[] | undefined> {
-  const held = await lockPlace(sql, place)
+  const held = await lockLease(sql, place)
   if (!held) return undefined
   const { pipeId, slot, epoch } = place
   const names = partitions.map((partition) => ({ pipeId, partition: toKept(partition) }))
@@ -244,12 +244,12 @@ export async function claimPositions(
 }
 
 export interface DeliveryToBegin {
-  place: WorkerPlace
+  place: WorkerLease
   delivery: NewDelivery
 }
 
 export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBegin): Promise<boolean> {
-  const held = await lockPlace(sql, place)
+  const held = await lockLease(sql, place)
   if (!held) return false
   const { pipeId, slot, epoch } = place
   const { id, number, ranges, shape = null } = delivery
@@ -267,40 +267,40 @@ export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBeg
 }
 
 export interface DeliveryToRefuse {
-  place: WorkerPlace
+  place: WorkerLease
   deliveryId: string
   badRows: RefusedRow[]
 }
 
 export async function refuseRows(sql: Sql, { place, deliveryId, badRows }: DeliveryToRefuse): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   await sql.run(refuseStatement, { pipeId: place.pipeId, id: deliveryId, badRows: JSON.stringify(badRows) })
   return true
 }
 
 export interface DeliveriesToFinish {
-  place: WorkerPlace
+  place: WorkerLease
   done: string[]
   behind: string[]
   positions: StoredPosition[]
-  figures: FigureChanges
+  figures: CounterChanges
   now: string
 }
 
 export async function finishDeliveries(sql: Sql, change: DeliveriesToFinish): Promise<boolean> {
   const { place, done, behind, positions, figures, now } = change
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const { pipeId } = place
   let changed = 0
   for (const id of done) changed += await sql.run(markDoneStatement, { pipeId, id })
   for (const id of behind) changed += await sql.run(removeDeliveryStatement, { pipeId, id })
   await storePositions(sql, place, positions, now)
   // The same again, because nobody knew whether it was stored, counts nothing twice.
-  if (changed > 0 || done.length + behind.length === 0) await addFigures(sql, pipeId, figures, now)
+  if (changed > 0 || done.length + behind.length === 0) await addCounters(sql, pipeId, figures, now)
   return true
 }
 
-async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPosition[], now: string): Promise<void> {
+async function storePositions(sql: Sql, place: WorkerLease, positions: StoredPosition[], now: string): Promise<void> {
   const { pipeId, epoch } = place
   for (const { partition, position, within, offsetBytes = null } of positions) {
     const name = { pipeId, partition: toKept(partition) }
@@ -318,7 +318,7 @@ async function storePositions(sql: Sql, place: WorkerPlace, positions: StoredPos
 }
 
 /** Call with the organization locked. */
-export async function addFigures(sql: Sql, pipeId: string, figures: FigureChanges, now: string): Promise<void> {
+export async function addCounters(sql: Sql, pipeId: string, figures: CounterChanges, now: string): Promise<void> {
   const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = figures
   await sql.run(addFiguresStatement, { pipeId, ...figures, lastInsertAt: inserts > 0 ? now : null })
   if (rowsRefused > 0) await addRejections(sql, pipeId, rowsRefused, now)
@@ -330,9 +330,9 @@ export async function addFigures(sql: Sql, pipeId: string, figures: FigureChange
 /** What a replay has left in the engine, by the day (UTC) of its rejection. */
 export async function setRejections(
   sql: Sql,
-  { place, countByDay }: { place: WorkerPlace; countByDay: Record<string, number> },
+  { place, countByDay }: { place: WorkerLease; countByDay: Record<string, number> },
 ): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   await replaceRejections(sql, place.pipeId, countByDay)
   return true
 }
@@ -359,9 +359,9 @@ export async function setReplayError(
 /** Says of a table that was just made that it is not the first one, if rows were written before. Whether it is so. */
 export async function tellRemadeTable(
   sql: Sql,
-  { place, reason, now }: { place: WorkerPlace; reason: string; now: string },
+  { place, reason, now }: { place: WorkerLease; reason: string; now: string },
 ): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   return (await sql.run(tellRemadeStatement, { pipeId: place.pipeId, reason: tellable(reason), now })) > 0
 }
 

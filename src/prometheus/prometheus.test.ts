@@ -63,7 +63,7 @@ onBothDatabases('Prometheus', (app) => {
       await sleep(2)
       return id
     }
-    const addFigures = async (pipeId: string, [read, written, refused]: [number, number, number]) => {
+    const addCounters = async (pipeId: string, [read, written, refused]: [number, number, number]) => {
       await app().query(
         `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, inserts, retries)
          VALUES ('${pipeId}', ${read}, ${read * 100}, ${written}, ${written * 50}, ${refused}, 7, 2)`,
@@ -76,7 +76,7 @@ onBothDatabases('Prometheus', (app) => {
          VALUES ('${pipeId}', ${slot}, 2, 'r', 1, '${expiresAt}', ${lag})`,
       )
     }
-    return { organizationId, admin, serviceId, get, getService, addPipe, addFigures, addWorker }
+    return { organizationId, admin, serviceId, get, getService, addPipe, addCounters, addWorker }
   }
 
   describe('getOrganizationPrometheus', () => {
@@ -138,10 +138,10 @@ onBothDatabases('Prometheus', (app) => {
     })
 
     it('tells what each pipe has moved and what waits for it, also of those that never ran', async () => {
-      const { organizationId, serviceId, get, getService, addPipe, addFigures, addWorker } = await setUp()
+      const { organizationId, serviceId, get, getService, addPipe, addCounters, addWorker } = await setUp()
       const idle = await addPipe('idle', 'Stopped')
       const busy = await addPipe('busy', 'Running')
-      await addFigures(busy, [5_000_000_000, 4_999_999_990, 10])
+      await addCounters(busy, [5_000_000_000, 4_999_999_990, 10])
       await app().query(
         `UPDATE pipe_figures SET retained_bytes = 6000000000, delivered_until = '${new Date(Date.now() - 3_600_000).toISOString()}', last_insert_at = '2026-11-02T16:40:07.310Z' WHERE pipe_id = '${busy}'`,
       )
@@ -153,7 +153,7 @@ onBothDatabases('Prometheus', (app) => {
       await addWorker(busy, 2, { lag: '99', aliveMs: -1 })
       await addWorker(idle, 0, { lag: 'NULL', aliveMs: 3_600_000 })
       const other = await setUp()
-      await other.addFigures(await other.addPipe('theirs', 'Running'), [1, 1, 0])
+      await other.addCounters(await other.addPipe('theirs', 'Running'), [1, 1, 0])
       for (const { text } of [await get(), await getService()]) {
         assertExposition(text)
         const labels = (id: string, name: string) =>

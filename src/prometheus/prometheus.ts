@@ -3,7 +3,7 @@
 import { seriesName } from '../lib/metrics.ts'
 import { Type } from '../lib/schema.ts'
 import { freshnessOf } from '../progress/pipe-metrics.ts'
-import type { PipeCount, PipeProgressFigures, ServiceFigures } from './store.ts'
+import type { PipeCount, PipeProgressMetrics, ServiceMetrics } from './store.ts'
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -36,7 +36,7 @@ export function exposition(families: Family[]): string {
   return `${lines.join('\n')}\n`
 }
 
-export function serviceFamilies(services: ServiceFigures[]): Family[] {
+export function serviceFamilies(services: ServiceMetrics[]): Family[] {
   return [
     {
       name: 'penstock_service_up',
@@ -72,7 +72,7 @@ const counters = [
   ['retries', 'retries', 'Attempts of the pipe that failed and were repeated'],
 ] as const
 
-export function pipeProgressFamilies(organizationId: string, pipes: PipeProgressFigures[], now: string): Family[] {
+export function pipeProgressFamilies(organizationId: string, pipes: PipeProgressMetrics[], now: string): Family[] {
   const newest = `(the ${maxListed} newest pipes)`
   const labelled = pipes.map((pipe) => {
     const { id, name, serviceId } = pipe

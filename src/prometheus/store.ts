@@ -1,9 +1,9 @@
 import { type Sql, statement } from '../database/sql.ts'
-import { type CountedFigures, countedText } from '../progress/figures/store.ts'
+import { countedText, type PipeCounters } from '../progress/metrics/store.ts'
 import { firstKeptDay, keptRejectionsText } from '../progress/rejections/store.ts'
 import type { Provider, ServiceState } from '../services/service.ts'
 
-export interface ServiceFigures {
+export interface ServiceMetrics {
   id: string
   name: string
   provider: Provider
@@ -18,7 +18,7 @@ export interface PipeCount {
 }
 
 /** What a pipe has moved, and what waits for it. */
-export interface PipeProgressFigures extends CountedFigures {
+export interface PipeProgressMetrics extends PipeCounters {
   id: string
   name: string
   kind: string
@@ -40,7 +40,7 @@ type Organization = { organizationId: string }
 type Service = Organization & { serviceId: string }
 type Now = { now: string; firstKeptDay: string }
 
-const servicesStatement = statement<Organization & { limit: number }, ServiceFigures>(
+const servicesStatement = statement<Organization & { limit: number }, ServiceMetrics>(
   `SELECT id, name, provider, region, state FROM services WHERE organization_id = :organizationId
    ORDER BY created_at DESC, id DESC LIMIT :limit`,
 )
@@ -70,7 +70,7 @@ const progressText = (newest: string) =>
    JOIN pipes ON pipes.id = newest.id
    LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id
    ORDER BY pipes.created_at DESC, pipes.id DESC`
-const progressStatement = statement<Organization & Now & { limit: number }, PipeProgressFigures>(
+const progressStatement = statement<Organization & Now & { limit: number }, PipeProgressMetrics>(
   progressText(
     `SELECT pipes.id
      FROM (
@@ -80,7 +80,7 @@ const progressStatement = statement<Organization & Now & { limit: number }, Pipe
      ORDER BY pipes.created_at DESC, pipes.id DESC LIMIT :limit`,
   ),
 )
-const progressOfServiceStatement = statement<Service & Now & { limit: number }, PipeProgressFigures>(
+const progressOfServiceStatement = statement<Service & Now & { limit: number }, PipeProgressMetrics>(
   progressText(
     `SELECT id FROM pipes WHERE service_id = :serviceId AND organization_id = :organizationId
      ORDER BY created_at DESC, id DESC LIMIT :limit`,
@@ -104,7 +104,7 @@ const keysStatement = statement<Organization & { now: string }, { state: string;
 )
 
 /** The newest, no more than the limit. */
-export async function listServiceFigures(sql: Sql, organizationId: string, limit: number): Promise<ServiceFigures[]> {
+export async function listServiceFigures(sql: Sql, organizationId: string, limit: number): Promise<ServiceMetrics[]> {
   return sql.all(servicesStatement, { organizationId, limit })
 }
 
@@ -122,14 +122,14 @@ export async function countPipesOfService(sql: Sql, service: Service): Promise<P
 export async function listPipeProgress(
   sql: Sql,
   { organizationId, now, limit }: Organization & { now: string; limit: number },
-): Promise<PipeProgressFigures[]> {
+): Promise<PipeProgressMetrics[]> {
   return sql.all(progressStatement, { organizationId, now, firstKeptDay: firstKeptDay(now), limit })
 }
 
 export async function listPipeProgressOfService(
   sql: Sql,
   { organizationId, serviceId, now, limit }: Service & { now: string; limit: number },
-): Promise<PipeProgressFigures[]> {
+): Promise<PipeProgressMetrics[]> {
   return sql.all(progressOfServiceStatement, { organizationId, serviceId, now, firstKeptDay: firstKeptDay(now), limit })
 }
 

@@ -1,17 +1,17 @@
 // Deliveries on their way: recorded in the order in which they were made, inserted side by side, finished in order. Beyond those that are
 // inserted, some may be made ready: recorded, and with all that their rows need in the engine, so that it need not wait for them.
 import type { Positions, SourceReader } from '../sources/source.ts'
-import { deliver } from './deliver.ts'
+import { type ConcurrencyLimit, makeConcurrencyLimit } from './concurrency-limit.ts'
+import { addCounters, zeroCounters } from './counters.ts'
+import { deliver } from './deliver-batch.ts'
 import type { DeliveryRange, StoredPosition } from './delivery.ts'
-import { addFigures, noFigures } from './figures.ts'
-import { type Lanes, makeLanes } from './lanes.ts'
 import { makeLedger } from './ledger.ts'
 import { type Rows, shapeDigest } from './rows.ts'
-import { makeSendTurns } from './send-turns.ts'
+import { makeSendOrder } from './send-order.ts'
 import type { Session } from './session.ts'
 
 export interface Dispatch {
-  lanes: Lanes
+  lanes: ConcurrencyLimit
   /** Only when a lane is free. `newestMs`: when the newest of the records came into the source. */
   start(id: string, ranges: DeliveryRange[], rows: Rows | undefined, newestMs?: number): void
   /** What is under way when `work` ends, is awaited; what failed first is thrown. `stopped` when a delivery was given up. */
@@ -29,8 +29,8 @@ export interface DispatchParts {
 
 export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0, reader }: DispatchParts): Dispatch {
   const { store } = session
-  const lanes = makeLanes(inserts + ahead, () => session.end())
-  const turns = makeSendTurns(inserts)
+  const lanes = makeConcurrencyLimit(inserts + ahead, () => session.end())
+  const turns = makeSendOrder(inserts)
   const acknowledge = makeAcknowledge(reader)
   let hasGivenUp = false
   const ledger = makeLedger({ store, firstNumber, moved: (positions) => acknowledge.later(positions) })
@@ -45,14 +45,14 @@ export function makeDispatch(session: Session, { firstNumber, inserts, ahead = 0
       lanes.start(async () => {
         await begun
         const pending = sent && { id, rows: sent, isRepeat: false, mayBegin: turn?.begin }
-        const figures = pending ? await deliver(session, pending) : noFigures
+        const figures = pending ? await deliver(session, pending) : zeroCounters
         // Not after a failure: it ends the session, and with it those that wait.
         turn?.end()
         if (!figures) {
           hasGivenUp = true
           return
         }
-        await ledger.finish(entry, addFigures(figures, { retries: session.takeRetries() }))
+        await ledger.finish(entry, addCounters(figures, { retries: session.takeRetries() }))
         rows?.release?.()
         if (newestMs !== undefined) session.status.delivered(newestMs)
         session.well()

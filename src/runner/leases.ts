@@ -1,6 +1,6 @@
 // The leases of a runner: all are renewed by one write, long before they are over; nothing that a pipe may bring is in it. A runner that could not renew them for a
 // while, by the clock that nobody sets, leaves its places before another may take them.
-import type { WorkerPlace } from '../progress/store.ts'
+import type { WorkerLease } from '../progress/store.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface LeaseTimes {
@@ -10,30 +10,30 @@ export interface LeaseTimes {
   giveUpMs: number
 }
 
-interface LeasedPlace {
-  place: { place: WorkerPlace }
+interface Leased {
+  place: { place: WorkerLease }
 }
 
 /** What a renewal has to know of the places of a runner, and does to them. */
-export interface LeasedPlaces<Held extends LeasedPlace> {
+export interface LeasedWorkers<Held extends Leased> {
   readonly all: Held[]
   readonly claiming: ReadonlySet<string>
   has(held: Held): boolean
-  find(place: WorkerPlace): Held | undefined
+  find(place: WorkerLease): Held | undefined
   lose(held: Held): void
-  release(place: WorkerPlace): Promise<void>
+  release(place: WorkerLease): Promise<void>
 }
 
-export interface LeasesParts<Held extends LeasedPlace> {
+export interface LeasesParts<Held extends Leased> {
   runnerId: string
   database: Pick<RunnerDatabase, 'write'>
-  places: LeasedPlaces<Held>
+  places: LeasedWorkers<Held>
   /** No other process can be on the database. */
   isAlone: boolean
   times: LeaseTimes
 }
 
-export class Leases<Held extends LeasedPlace> {
+export class Leases<Held extends Leased> {
   readonly #parts: LeasesParts<Held>
   readonly #startedAt = new Date().toISOString()
   /** When the last renewal that succeeded was begun. */
@@ -89,7 +89,7 @@ export class Leases<Held extends LeasedPlace> {
     if (this.#hasReported) await this.#parts.database.write('endRunner', this.#parts.runnerId, 'runner')
   }
 
-  async #compare(known: Held[], inDatabase: WorkerPlace[]): Promise<void> {
+  async #compare(known: Held[], inDatabase: WorkerLease[]): Promise<void> {
     const { places } = this.#parts
     const epochs = new Map(inDatabase.map(({ pipeId, slot, epoch }) => [`${pipeId}/${slot}`, epoch]))
     for (const held of known) {

@@ -1,8 +1,9 @@
 // The deliveries of a worker in the order in which they were made. Positions move in that order: what is done before its
 // predecessors waits for them, marked as done.
+
+import { addCounters, zeroCounters } from './counters.ts'
 import type { DeliveryRange, NewDelivery, StoredPosition } from './delivery.ts'
-import { addFigures, noFigures } from './figures.ts'
-import type { FigureChanges, WorkerStore } from './worker.ts'
+import type { CounterChanges, WorkerStore } from './worker.ts'
 
 export interface Entry extends Omit<NewDelivery, 'id'> {
   /** Undefined when there is nothing to send, only a position that moves. */
@@ -15,7 +16,7 @@ export interface Ledger {
   /** Records it, after all that were added before it: when one is recorded, none before it can be missing. */
   begin(entry: Entry): Promise<void>
   /** The engine has it. Resolves when that is durable here. */
-  finish(entry: Entry, figures: FigureChanges): Promise<void>
+  finish(entry: Entry, figures: CounterChanges): Promise<void>
 }
 
 export interface LedgerParts {
@@ -28,7 +29,7 @@ export interface LedgerParts {
 export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
   const entries: Entry[] = []
   let nextNumber = firstNumber
-  let figures: FigureChanges = noFigures
+  let figures: CounterChanges = zeroCounters
   // One write at a time: one that is overtaken would take the positions back.
   let lastWrite: Promise<void> = Promise.resolve()
   let lastBegin: Promise<void> = Promise.resolve()
@@ -43,7 +44,7 @@ export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
     const positions = positionsAfter(settled.flatMap(({ ranges }) => ranges))
     if (behind.length + done.length + positions.length === 0) return
     const written = figures
-    figures = noFigures
+    figures = zeroCounters
     await store.finish({ done, behind, positions, figures: written })
     if (positions.length > 0) moved(positions)
   }
@@ -60,7 +61,7 @@ export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
     },
     finish(entry, changes) {
       entry.isDone = true
-      figures = addFigures(figures, changes)
+      figures = addCounters(figures, changes)
       lastWrite = lastWrite.then(() => write(entry))
       return lastWrite
     },

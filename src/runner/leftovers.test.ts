@@ -6,7 +6,7 @@ import { leastPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
 import { Log } from '../lib/log.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { Leftover } from '../progress/leftovers/store.ts'
-import { type LeftoversParts, makeLeftoverChore } from './leftovers.ts'
+import { type LeftoversParts, makeLeftoverTask } from './leftovers.ts'
 
 interface LeftoverRow {
   pipe_id: string
@@ -36,14 +36,14 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     return id
   }
 
-  function makeChore(
+  function makePeriodicTask(
     remove: LeftoversParts['remove'],
     times: LeftoversParts['times'] = {},
     database: LeftoversParts['database'] = app().app.database,
   ) {
     const logged: Record<string, string>[] = []
     const write = (line: string) => void logged.push(JSON.parse(line))
-    const chore = makeLeftoverChore({
+    const chore = makeLeftoverTask({
       database,
       remove,
       remedyFor: async () => 'run: DROP PUBLICATION p',
@@ -55,7 +55,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
 
   /** Considered again and again, as a runner does. */
   async function workUntil(
-    chore: ReturnType<typeof makeChore>['chore'],
+    chore: ReturnType<typeof makePeriodicTask>['chore'],
     isDone: () => Promise<boolean>,
   ): Promise<void> {
     await until(async () => {
@@ -81,7 +81,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     assert.doesNotMatch(JSON.stringify(row), /hush/)
     assert.notEqual(row!.secrets, null)
     let seen: Leftover | undefined
-    const { chore } = makeChore(async (leftover) => {
+    const { chore } = makePeriodicTask(async (leftover) => {
       if (leftover.pipeId === id) seen = leftover
       return undefined
     })
@@ -125,7 +125,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const source = '{"host":"h","port":1,"database":"d","hasSlot":true,"hasPublication":false}'
     await app().query(`UPDATE source_leftovers SET source = '${source}' WHERE pipe_id = '${id}'`)
     let seen: Leftover | undefined
-    const { chore } = makeChore(async (leftover) => {
+    const { chore } = makePeriodicTask(async (leftover) => {
       if (leftover.pipeId === id) seen = leftover
       return undefined
     })
@@ -145,7 +145,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
       if (leftover.pipeId === id) tries++
       return undefined
     }
-    const chores = [makeChore(remove), makeChore(remove), makeChore(remove)]
+    const chores = [makePeriodicTask(remove), makePeriodicTask(remove), makePeriodicTask(remove)]
     for (const { chore } of chores) chore.consider({ isFirst: true })
     await until(async () => (await rowsOf(id)).length === 0, 'it is gone')
     for (const { chore } of chores) await chore.close()
@@ -159,7 +159,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
 
   it('are not tried by a runner that is not the first', async () => {
     const id = await deleteOne()
-    const { chore } = makeChore(async () => assert.fail('it is not the first'))
+    const { chore } = makePeriodicTask(async () => assert.fail('it is not the first'))
     chore.consider({ isFirst: false })
     await chore.close()
     assert.equal((await rowsOf(id))[0]!.tries, 0)
@@ -169,7 +169,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const id = await deleteOne()
     const times = { firstWaitMs: 60_000, longestWaitMs: 200_000 }
     for (const [tries, waitMs] of [60_000, 120_000, 200_000, 200_000].entries()) {
-      const { chore } = makeChore(async () => 'db.northwind.example:5432 cannot be reached', times)
+      const { chore } = makePeriodicTask(async () => 'db.northwind.example:5432 cannot be reached', times)
       const before = Date.now()
       await workUntil(chore, async () => (await rowsOf(id))[0]!.tries === tries + 1)
       const [row] = await rowsOf(id)
@@ -185,7 +185,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     const id = await deleteOne()
     const since = new Date(Date.now() - 7 * 86_400_000).toISOString()
     await app().query(`UPDATE source_leftovers SET since = '${since}' WHERE pipe_id = '${id}'`)
-    const { chore, logged } = makeChore(async () => 'the replication slot is in use')
+    const { chore, logged } = makePeriodicTask(async () => 'the replication slot is in use')
     await workUntil(chore, async () => (await rowsOf(id)).length === 0)
     const told = logged.filter(({ pipeId }) => pipeId === id)
     assert.equal(told.length, 1)
@@ -203,7 +203,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
       write: (name, ...more) =>
         name === 'forgetLeftover' ? Promise.reject(new Error('away')) : database.write(name, ...more),
     }
-    const { chore, logged } = makeChore(async () => 'the replication slot is in use', {}, away)
+    const { chore, logged } = makePeriodicTask(async () => 'the replication slot is in use', {}, away)
     await workUntil(chore, async () => logged.some(({ pipeId }) => pipeId === id))
     assert.match(logged.find(({ pipeId }) => pipeId === id)!.reason!, /DROP PUBLICATION p$/)
     assert.equal((await rowsOf(id)).length, 1)
@@ -212,7 +212,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
 
   it('are due again at once when a runner ends in the middle, and later when it dies', async () => {
     const id = await deleteOne()
-    const { chore } = makeChore((leftover, signal) =>
+    const { chore } = makePeriodicTask((leftover, signal) =>
       leftover.pipeId === id
         ? new Promise((resolve) => signal.addEventListener('abort', () => resolve('it was broken off')))
         : Promise.resolve(undefined),

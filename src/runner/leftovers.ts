@@ -3,7 +3,7 @@
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { type Leftover, listDueLeftovers } from '../progress/leftovers/store.ts'
-import { type Chore, eachOf, makeChore } from './chore.ts'
+import { eachOf, makePeriodicTask, type PeriodicTask } from './periodic-task.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface LeftoverTimes {
@@ -39,10 +39,10 @@ export interface LeftoversParts {
   times?: Partial<LeftoverTimes>
 }
 
-export function makeLeftoverChore(parts: LeftoversParts): Chore {
+export function makeLeftoverTask(parts: LeftoversParts): PeriodicTask {
   const { database, log } = parts
   const times = { ...usualTimes, ...parts.times }
-  return makeChore({
+  return makePeriodicTask({
     everyMs: times.lookEveryMs,
     failure: 'what deleted pipes have left at their sources could not be looked after',
     log,

@@ -10,7 +10,7 @@ import type { Destination } from '../pipes/destination.ts'
 import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import type { PostgresSource } from '../pipes/postgres-source.ts'
 import { openSecrets } from '../pipes/store.ts'
-import type { WorkerPlace } from '../progress/store.ts'
+import type { WorkerLease } from '../progress/store.ts'
 import { openEngineAccess } from '../services/engine-access.ts'
 import { makeReadableSource } from '../sources/make-source.ts'
 import type { PostgresAccess } from '../sources/postgres/postgres-access.ts'
@@ -42,7 +42,7 @@ export interface EndParts {
 export async function makeEnds(
   parts: EndParts,
   configuration: Configuration,
-  { pipeId, slot, epoch }: WorkerPlace,
+  { pipeId, slot, epoch }: WorkerLease,
 ): Promise<EndsOfPipe> {
   const { egress, context } = parts
   const { pipe } = configuration
@@ -62,7 +62,7 @@ export async function makeEnds(
 export async function makeReplicationEnds(
   parts: EndParts,
   configuration: Configuration,
-  { pipeId, slot, epoch }: WorkerPlace,
+  { pipeId, slot, epoch }: WorkerLease,
 ): Promise<EndsOfReplication> {
   const { egress, context } = parts
   const { source, organizationId } = configuration.pipe

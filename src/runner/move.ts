@@ -5,12 +5,13 @@ import type { StoredPipe } from '../pipes/pipe.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
+import { type BuildScheduler, buildSchedulerOfProcess } from './build-scheduler.ts'
+import { zeroCounters } from './counters.ts'
 import { makeDamage } from './damaged-objects.ts'
-import { noFigures } from './figures.ts'
 import { moveObjects, objectLanes } from './object-worker.ts'
-import { makePatience } from './patience.ts'
 import type { Tries } from './queue/object-trouble.ts'
 import { moveQueue } from './queue-worker.ts'
+import { makeRetryPolicy } from './retry-policy.ts'
 import {
   type CommonSession,
   type Encoders,
@@ -24,7 +25,6 @@ import {
 import { type Measured, measureWhileStalled } from './stalled-lag.ts'
 import { makeStatus, timeOf } from './status.ts'
 import { moveStream, streamLanes } from './stream-worker.ts'
-import { type Turns, turnsOfProcess } from './turns.ts'
 import type { CommonParts, Worker, WorkerEnd, WorkerParts } from './worker.ts'
 
 /** What has been aborted and still does not end is left to itself. */
@@ -35,7 +35,7 @@ const measureTimeoutMs = 10_000
 export interface WorkerOptions {
   times?: Partial<WorkerTimes>
   encoders?: Encoders
-  turns?: Turns
+  turns?: BuildScheduler
   batchSize?: BatchSize
 }
 
@@ -100,7 +100,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
   const settings = { ...defaultSettings, ...pipe.settings }
   const times = { ...usualTimes, ...options.times }
   const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.lanes)
-  const turn = (options.turns ?? turnsOfProcess).join(pipe.scaling.replicaCpuMillicores)
+  const turn = (options.turns ?? buildSchedulerOfProcess).join(pipe.scaling.replicaCpuMillicores)
   const measuring = measureWhileStalled({
     status: makeStatus(parts.tell),
     measure: (signal) => mover.measure(signal),
@@ -108,7 +108,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     timeoutMs: measureTimeoutMs,
   })
   const { status } = measuring
-  const patience = makePatience(pipe, times, parts.log)
+  const patience = makeRetryPolicy(pipe, times, parts.log)
   const aborting = new AbortController()
   const stopping = new AbortController()
   let engine: { end: End } | undefined
@@ -161,7 +161,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     const kept = retries
     retries = 0
     try {
-      await parts.store.finish({ done: [], behind: [], positions: [], figures: { ...noFigures, retries: kept } })
+      await parts.store.finish({ done: [], behind: [], positions: [], figures: { ...zeroCounters, retries: kept } })
     } catch {
       // Who has lost its place, or its database, learns that with the next attempt.
       retries += kept

@@ -1,5 +1,5 @@
 // Objects of which a part is durable, by who has to load the rest: positions tell which number of workers shared the objects then.
-import { type ObjectShare, partitionOf, shareOf } from '../sources/object-storage/object-shares.ts'
+import { type ObjectAssignment, partitionOf, shareOf } from '../sources/object-storage/object-assignment.ts'
 import type { StoredPosition } from './delivery.ts'
 
 /** A position within an object, of which the rest is to be loaded. */
@@ -8,7 +8,7 @@ export type Unfinished = StoredPosition & { within: string; offsetBytes: number 
 /** What was begun by the worker of this share, and by those of another number of shares. */
 export function unfinishedObjects(
   positions: StoredPosition[],
-  share: ObjectShare,
+  share: ObjectAssignment,
 ): { mine: Unfinished | undefined; ofOthers: Unfinished[] } {
   const unfinished = positions.filter(
     (position): position is Unfinished => position.within !== undefined && position.offsetBytes !== undefined,

@@ -3,8 +3,8 @@
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import { countOf } from '../lib/count-text.ts'
+import { keyOf, type ObjectAssignment } from '../sources/object-storage/object-assignment.ts'
 import { objectChanged } from '../sources/object-storage/object-sample.ts'
-import { keyOf, type ObjectShare } from '../sources/object-storage/object-shares.ts'
 import { ObjectUnavailable } from '../sources/object-storage/object-store.ts'
 import { EndOfInput, ProbeFailure, SourceChanged, type SourceReader } from '../sources/source.ts'
 import type { Damage } from './damaged-objects.ts'
@@ -14,8 +14,8 @@ import { type Unfinished, unfinishedObjects } from './object-layout.ts'
 import { makeObjectLoader, type ObjectToLoad } from './object-loader.ts'
 import { unreadableRows } from './queue/given-up.ts'
 import { findTrouble } from './queue/object-trouble.ts'
-import { makePatientSink } from './queue/patient-sink.ts'
 import { makeRecording } from './queue/recording.ts'
+import { makeRetryingSink } from './queue/retrying-sink.ts'
 import { type RangeObjects, type RebuildParts, readSelected, rebuildObjects } from './rebuild-objects.ts'
 import { type Rebuild, recover } from './recover.ts'
 import { type Rows, shapeDigest } from './rows.ts'
@@ -35,7 +35,7 @@ export async function moveObjects(given: Session, damage: Damage): Promise<'stop
   const session: Session = {
     ...given,
     store: recording.store,
-    sink: makePatientSink(given, damage),
+    sink: makeRetryingSink(given, damage),
     well: () => given.well(damage.reason()),
   }
   const rebuilding = { session, encoder, recording, openObjects: () => listedRanges(session, damage) }
@@ -166,7 +166,7 @@ async function readOn(
 async function finishObjects(
   session: Session,
   reading: Pick<Reading, 'encoder' | 'damage'>,
-  share: ObjectShare,
+  share: ObjectAssignment,
   positions: StoredPosition[],
 ): Promise<'done' | 'again' | 'wait'> {
   const { mine, ofOthers } = unfinishedObjects(positions, share)

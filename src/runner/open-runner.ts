@@ -5,24 +5,24 @@ import type { Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
-import type { WorkerPlace } from '../progress/store.ts'
+import type { WorkerLease } from '../progress/store.ts'
 import { makeEngineReports, type ReportEngine } from '../services/engine-reports.ts'
 import type { SourceContext } from '../sources/source.ts'
-import type { Chore } from './chore.ts'
 import type { Configuration } from './configuration.ts'
-import { makeLeftoverChore } from './leftovers.ts'
+import type { WorkerOrder } from './leased-worker.ts'
+import { makeLeftoverTask } from './leftovers.ts'
 import { makeEnds, makeReplicationEnds } from './make-ends.ts'
 import { makeWorker } from './move.ts'
-import type { WorkerOrder } from './place.ts'
+import type { PeriodicTask } from './periodic-task.ts'
 import { makeTableStore } from './postgres/make-table-store.ts'
-import type { ReplayOrder } from './replays.ts'
+import type { ReplayOrder } from './replay-queue.ts'
 import { makeReportWork, reportingSink } from './reporting-sink.ts'
-import { makeRetainedLogChore } from './retained-log.ts'
+import { makeRetainedLogTask } from './retained-log.ts'
 import { Runner } from './runner.ts'
 import type { Worker } from './worker.ts'
 import { held, makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
 
-export interface RunnerSurroundings {
+export interface RunnerDependencies {
   database: RunnerDatabase
   vault: Vault
   egress: Egress
@@ -33,7 +33,7 @@ export interface RunnerSurroundings {
   retainedLogWarningBytes?: number | undefined
 }
 
-export function openRunner(surroundings: RunnerSurroundings): Runner {
+export function openRunner(surroundings: RunnerDependencies): Runner {
   const { database, isAlone, log } = surroundings
   const report = makeEngineReports({
     reader: database.reader,
@@ -44,7 +44,7 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
     database,
     isAlone,
     log,
-    chores: makeChores(surroundings),
+    chores: makePeriodicTasks(surroundings),
     makeWorker: async ({ configuration, place, slots, tell, tellDelivery }) => {
       if (configuration.pipe.kind === 'postgres') {
         return makeReplicator(surroundings, { configuration, place, slots, tell, tellDelivery }, report)
@@ -67,7 +67,7 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
       const { database, table = '' } = configuration.pipe.destination
       const [{ openBadRows }, { replayBadRows }] = await Promise.all([
         import('../engine/bad-rows.ts'),
-        import('./replay.ts'),
+        import('./replay-batch.ts'),
       ])
       const badRows = await openBadRows(surroundings.egress, access, { database, table }, { signal })
       try {
@@ -82,9 +82,9 @@ export function openRunner(surroundings: RunnerSurroundings): Runner {
 
 /** Nobody's rows may be gone without a word: the pipe goes on where it was, and the table has none of what came before. */
 async function tellIfRemade(
-  { database, log }: RunnerSurroundings,
+  { database, log }: RunnerDependencies,
   pipe: StoredPipe,
-  place: WorkerPlace,
+  place: WorkerLease,
 ): Promise<void> {
   const { organizationId, pipeId } = place
   const { database: of, table = '' } = pipe.destination
@@ -100,7 +100,7 @@ async function tellIfRemade(
 }
 
 async function replayReplicated(
-  surroundings: RunnerSurroundings,
+  surroundings: RunnerDependencies,
   { configuration, place, signal }: ReplayOrder,
 ): Promise<void> {
   const { vault, egress, context } = surroundings
@@ -115,20 +115,20 @@ async function replayReplicated(
 
 /** What is rejected meanwhile may be counted twice, until the next replay. */
 async function keepCount(
-  { database }: RunnerSurroundings,
-  place: WorkerPlace,
+  { database }: RunnerDependencies,
+  place: WorkerLease,
   countByDay: Record<string, number>,
 ): Promise<void> {
   await held(database.write('setRejections', { place, countByDay }, place.organizationId))
 }
 
 /** Loaded when there is something to do at the source of a pipe that does not run. */
-function makeChores(surroundings: RunnerSurroundings): Chore[] {
+function makePeriodicTasks(surroundings: RunnerDependencies): PeriodicTask[] {
   const { database, log, retainedLogWarningBytes = 0 } = surroundings
-  const load = () => import('./postgres/source-care.ts')
-  const loadKinesis = () => import('./kinesis-care.ts')
+  const load = () => import('./postgres/source-cleanup.ts')
+  const loadKinesis = () => import('./kinesis-cleanup.ts')
   return [
-    makeLeftoverChore({
+    makeLeftoverTask({
       database,
       log,
       remove: async (leftover, signal) =>
@@ -138,7 +138,7 @@ function makeChores(surroundings: RunnerSurroundings): Chore[] {
       remedyFor: async (leftover) =>
         isOfKinesis(leftover) ? (await loadKinesis()).remedyFor(leftover) : (await load()).remedyFor(leftover),
     }),
-    makeRetainedLogChore({
+    makeRetainedLogTask({
       database,
       log,
       warningBytes: retainedLogWarningBytes,
@@ -153,7 +153,7 @@ function isOfKinesis(leftover: Leftover): leftover is LeftoverOf<LeftAtKinesis> 
 
 /** Loaded when there is a postgres pipe to run. */
 async function makeReplicator(
-  surroundings: RunnerSurroundings,
+  surroundings: RunnerDependencies,
   { configuration, place, slots, tell, tellDelivery }: WorkerOrder,
   report: ReportEngine,
 ): Promise<Worker> {
@@ -192,11 +192,11 @@ async function makeReplicator(
   })
 }
 
-function storesOf({ database }: RunnerSurroundings, place: WorkerPlace) {
+function storesOf({ database }: RunnerDependencies, place: WorkerLease) {
   return { store: makeWorkerStore(database, place), tables: makeTableStore(database, place) }
 }
 
-async function makeParts(surroundings: RunnerSurroundings, configuration: Configuration, place: WorkerPlace) {
+async function makeParts(surroundings: RunnerDependencies, configuration: Configuration, place: WorkerLease) {
   const { vault, egress, context } = surroundings
   const { pipeId } = place
   const ends = await makeEnds({ vault, egress, context: { ...context, pipeId } }, configuration, place)

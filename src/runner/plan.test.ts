@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PipeToRun } from '../pipes/store.ts'
 import type { ListedWorker } from '../progress/workers/store.ts'
-import { makePlan, type PlaceSeen } from './plan.ts'
+import { makePlan, type ObservedWorker } from './plan.ts'
 
 const now = '2026-11-02T10:00:00.000Z'
 const later = '2026-11-02T10:00:01.000Z'
@@ -30,7 +30,7 @@ const worker = (pipeId: string, slot: number, slots: number, more: Partial<Liste
   state: 'running',
   ...more,
 })
-const place = (pipeId: string, slot: number, slots: number, more: Partial<PlaceSeen> = {}): PlaceSeen => ({
+const place = (pipeId: string, slot: number, slots: number, more: Partial<ObservedWorker> = {}): ObservedWorker => ({
   pipeId,
   slot,
   slots,
@@ -92,9 +92,9 @@ describe('the plan of a runner', () => {
   it('ends the places of pipes that are not to run, and those of another layout', () => {
     const places = [place('a', 0, 1), place('b', 0, 1), place('c', 0, 1), place('d', 0, 1)]
     const pipes = [pipe('a', 1), pipe('b', 1, { state: 'Stopping' }), pipe('c', 2)]
-    const { stop, layOutAnew } = plan({ pipes, places })
+    const { stop, rebalance } = plan({ pipes, places })
     assert.deepEqual(stop, [places[1], places[3]])
-    assert.deepEqual(layOutAnew, [places[2]])
+    assert.deepEqual(rebalance, [places[2]])
   })
 
   it('settles what waits for nobody', () => {

@@ -4,7 +4,7 @@ import type { PipeToRun } from '../pipes/store.ts'
 import { awaitsReplay, isCompleted, isLive } from '../progress/settled-state.ts'
 import type { ListedWorker } from '../progress/workers/store.ts'
 
-export interface PlaceSeen {
+export interface ObservedWorker {
   pipeId: string
   slot: number
   slots: number
@@ -34,7 +34,7 @@ interface Vacancy {
   free: number
 }
 
-export interface RunnerSeen<OwnPlace extends PlaceSeen> {
+export interface RunnerSeen<OwnPlace extends ObservedWorker> {
   /** All that live, this one among them. */
   runners: string[]
   places: OwnPlace[]
@@ -46,7 +46,7 @@ export interface Plan<OwnPlace> {
   /** Their pipes are not to run any more. */
   stop: OwnPlace[]
   /** Their pipes are to be shared by another number of workers. */
-  layOutAnew: OwnPlace[]
+  rebalance: OwnPlace[]
   /** Others have less to do. */
   giveBack: OwnPlace[]
   claim: { pipe: PipeToRun; limit: number }[]
@@ -56,7 +56,7 @@ export interface Plan<OwnPlace> {
 
 const isToEnd = ({ state }: PipeToRun): boolean => state === 'Stopping' || state === 'Pausing'
 
-export function makePlan<OwnPlace extends PlaceSeen>(seen: PipesSeen & RunnerSeen<OwnPlace>): Plan<OwnPlace> {
+export function makePlan<OwnPlace extends ObservedWorker>(seen: PipesSeen & RunnerSeen<OwnPlace>): Plan<OwnPlace> {
   return planFrom(survey(seen), seen)
 }
 
@@ -85,17 +85,17 @@ export function survey({ now, pipes, workers }: PipesSeen): Survey {
   return { byId, total, vacant, settle }
 }
 
-export function planFrom<OwnPlace extends PlaceSeen>(
+export function planFrom<OwnPlace extends ObservedWorker>(
   { byId, total, vacant, settle }: Survey,
   { runners, places, claimFrom = 0 }: RunnerSeen<OwnPlace>,
 ): Plan<OwnPlace> {
   const stop: OwnPlace[] = []
-  const layOutAnew: OwnPlace[] = []
+  const rebalance: OwnPlace[] = []
   const working: OwnPlace[] = []
   for (const place of places) {
     const pipe = byId.get(place.pipeId)
     if (!pipe || isToEnd(pipe)) stop.push(place)
-    else if (pipe.slots !== place.slots) layOutAnew.push(place)
+    else if (pipe.slots !== place.slots) rebalance.push(place)
     else if (!place.isEnding && !place.hasCompleted) working.push(place)
   }
 
@@ -111,5 +111,5 @@ export function planFrom<OwnPlace extends PlaceSeen>(
     claim.push({ pipe, limit })
     room -= limit
   }
-  return { stop, layOutAnew, giveBack, claim, settle }
+  return { stop, rebalance, giveBack, claim, settle }
 }

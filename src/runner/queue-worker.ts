@@ -4,8 +4,8 @@
 import { claimedRanges, makeClaimedObjects } from './queue/claimed-objects.ts'
 import { followQueue } from './queue/follow-queue.ts'
 import type { Tries } from './queue/object-trouble.ts'
-import { makePatientSink, nameByObject } from './queue/patient-sink.ts'
 import { makeRecording } from './queue/recording.ts'
+import { makeRetryingSink, nameByObject } from './queue/retrying-sink.ts'
 import { tellWholeObjects } from './queue/whole-objects.ts'
 import { rebuildObjects } from './rebuild-objects.ts'
 import { recover } from './recover.ts'
@@ -14,7 +14,7 @@ import { encoderPartsOf, positionsOf, type Session, withReader } from './session
 /** Resolves when the worker was told to stop. `tries` outlives the session. */
 export async function moveQueue(given: Session, tries: Tries): Promise<'stopped' | 'completed'> {
   const recording = makeRecording(given.store)
-  const session = { ...given, store: recording.store, sink: nameByObject(makePatientSink(given), given) }
+  const session = { ...given, store: recording.store, sink: nameByObject(makeRetryingSink(given), given) }
   const encoder = tellWholeObjects(session.encoders.makeObjectEncoder(encoderPartsOf(session.parts)))
   const rebuilding = { session, encoder, recording, openObjects: () => claimedRanges(session) }
   const left = await recover(

@@ -4,15 +4,15 @@
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import { type Batch, EndOfInput, type ProbeFailure, type SourceReader } from '../sources/source.ts'
 import { makeBackOff, pause } from './back-off.ts'
+import { addCounters, zeroCounters } from './counters.ts'
 import type { DeliveryRange, StoredDelivery } from './delivery.ts'
-import { addFigures, noFigures } from './figures.ts'
 import { type GivenUp, keepGivenUp } from './queue/given-up.ts'
 import { findTrouble, mostTries } from './queue/object-trouble.ts'
 import type { Recording } from './queue/recording.ts'
 import type { Rebuild } from './recover.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
-import type { FigureChanges } from './worker.ts'
+import type { CounterChanges } from './worker.ts'
 
 export type FoundObject = NonNullable<Batch['object']>
 
@@ -68,8 +68,8 @@ export async function rebuildObjects(
     recording.limit(id, knownUpTo)
     // Before the others are sent: once the engine has their token, it takes nothing of the missing ones, should they come again.
     const ofMissing = await keepMissing(session, objects, ranges, parts)
-    const figures = rows ? await use(rows, known) : noFigures
-    return figures && addFigures(figures, ofMissing)
+    const figures = rows ? await use(rows, known) : zeroCounters
+    return figures && addCounters(figures, ofMissing)
   } finally {
     await objects.close()
   }
@@ -138,7 +138,7 @@ async function keepMissing(
   objects: RangeObjects,
   ranges: DeliveryRange[],
   parts: Part[],
-): Promise<FigureChanges> {
+): Promise<CounterChanges> {
   const ended = ranges.flatMap((range, index) => {
     const part = parts[index]
     if ((range.endByte ?? null) !== null || !part || isMade(part)) return []

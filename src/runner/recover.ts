@@ -2,13 +2,13 @@
 // and sent again with the same token, before anything new is read.
 import type { Insert } from '../engine/engine.ts'
 import { pause } from './back-off.ts'
-import { deliver } from './deliver.ts'
+import { addCounters, zeroCounters } from './counters.ts'
+import { deliver } from './deliver-batch.ts'
 import type { RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
-import { addFigures, noFigures } from './figures.ts'
 import { positionsAfter } from './ledger.ts'
 import { type Rows, shapeDigest } from './rows.ts'
 import type { Session } from './session.ts'
-import type { FigureChanges } from './worker.ts'
+import type { CounterChanges } from './worker.ts'
 
 /** In place of a partition: rows that were refused and are tried again. Such deliveries are finished by the next replay. */
 export const replayPartition = 'penstock:replay'
@@ -31,7 +31,7 @@ function isMine(delivery: StoredDelivery, session: Session): boolean {
 }
 
 /** `badRows`: what is known of these rows, where that is not all that is known of the delivery. */
-type Use = (rows: Rows, badRows?: RefusedRow[]) => Promise<FigureChanges | undefined>
+type Use = (rows: Rows, badRows?: RefusedRow[]) => Promise<CounterChanges | undefined>
 
 /** Reads the rows of a delivery again and gives them to `use`, while what they are read from is still open. */
 export type Rebuild = (delivery: StoredDelivery, use: Use) => ReturnType<Use>
@@ -76,18 +76,18 @@ export function identityOf({ shape }: Pick<StoredDelivery, 'shape'>, rows: Rows)
 async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild: Rebuild): Promise<void> {
   const { store, status } = session
   const { id, ranges, badRows, isDone } = delivery
-  let figures: FigureChanges | undefined = noFigures
+  let figures: CounterChanges | undefined = zeroCounters
   if (!isDone) {
     status.doing('Sending again what was on its way before')
     figures = await rebuild(delivery, async (rows, known = badRows) =>
       rows.count === 0
-        ? noFigures
+        ? zeroCounters
         : deliver(session, { id, rows, badRows: known, isRepeat: true, identity: identityOf(delivery, rows) }),
     )
   }
   // It was given up because the worker is to stop, and stays recorded.
   if (!figures) return
-  figures = addFigures(figures, { retries: session.takeRetries() })
+  figures = addCounters(figures, { retries: session.takeRetries() })
   await store.finish({ done: [], behind: [id], positions: positionsAfter(ranges), figures })
   if (!isDone) session.well()
 }

@@ -4,7 +4,7 @@ import { until } from '../../test/fake-workers.ts'
 import { onBothDatabases } from '../../test/harness.ts'
 import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
 import { Log } from '../lib/log.ts'
-import { makeRetainedLogChore, type RetainedLogParts } from './retained-log.ts'
+import { makeRetainedLogTask, type RetainedLogParts } from './retained-log.ts'
 
 const gigabyte = 1_000_000_000
 
@@ -17,12 +17,12 @@ onBothDatabases(
       return id
     }
 
-    function makeChore(ask: RetainedLogParts['ask'], warningBytes = 10 * gigabyte) {
+    function makePeriodicTask(ask: RetainedLogParts['ask'], warningBytes = 10 * gigabyte) {
       const logged: Record<string, string>[] = []
       const write = (line: string) => void logged.push(JSON.parse(line))
       const log = new Log('info', { write } as unknown as NodeJS.WritableStream)
       const { database } = app().app
-      return { logged, chore: makeRetainedLogChore({ database, ask, warningBytes, log, times: { lookEveryMs: 0 } }) }
+      return { logged, chore: makeRetainedLogTask({ database, ask, warningBytes, log, times: { lookEveryMs: 0 } }) }
     }
 
     const metricsOf = async (service: ServiceOfPipes, id: string) =>
@@ -43,7 +43,7 @@ onBothDatabases(
         await makePipe(service, 'Failed', { body: leastPipes.kafka }),
       ]
       const seen: string[] = []
-      const { chore } = makeChore(async ({ pipeId }) => {
+      const { chore } = makePeriodicTask(async ({ pipeId }) => {
         seen.push(pipeId)
         return { retainedBytes: 5, safeBytes: undefined }
       })
@@ -62,7 +62,7 @@ onBothDatabases(
       const service = await serviceOfPipes(app())
       const id = await makePipe(service, 'Paused')
       let retainedBytes = 12.43 * gigabyte
-      const { chore, logged } = makeChore(async ({ pipeId }) =>
+      const { chore, logged } = makePeriodicTask(async ({ pipeId }) =>
         pipeId === id ? { retainedBytes, safeBytes: 7 } : undefined,
       )
       const { version, updatedAt } = await service.load(id)
@@ -115,7 +115,7 @@ onBothDatabases(
         await app().query(`INSERT INTO pipe_figures (pipe_id, retained_bytes) VALUES ('${id}', 3)`)
       }
       const asked = new Set<string>()
-      const { chore, logged } = makeChore(async ({ pipeId }) => {
+      const { chore, logged } = makePeriodicTask(async ({ pipeId }) => {
         if (pipeId === started) await service.send('PATCH', `/${started}/state`, { command: 'start' })
         asked.add(pipeId)
         if (pipeId === silent) throw new Error('a defect')

@@ -4,7 +4,7 @@ import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { type IdleSlot, listIdleSlots } from '../progress/retained/store.ts'
 import type { RetainedLog } from '../sources/postgres/postgres-visit.ts'
-import { type Chore, eachOf, makeChore } from './chore.ts'
+import { eachOf, makePeriodicTask, type PeriodicTask } from './periodic-task.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface RetainedLogTimes {
@@ -28,7 +28,7 @@ export interface RetainedLogParts {
   times?: Partial<RetainedLogTimes>
 }
 
-export function makeRetainedLogChore(parts: RetainedLogParts): Chore {
+export function makeRetainedLogTask(parts: RetainedLogParts): PeriodicTask {
   const { database, warningBytes, log } = parts
   const times = { ...usualTimes, ...parts.times }
   /** Pipes of which the log has been told. */
@@ -47,7 +47,7 @@ export function makeRetainedLogChore(parts: RetainedLogParts): Chore {
     return isKept && isMuch
   }
 
-  return makeChore({
+  return makePeriodicTask({
     everyMs: times.lookEveryMs,
     failure: 'how much log sources keep for pipes at rest could not be looked up',
     log,

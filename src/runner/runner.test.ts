@@ -12,7 +12,7 @@ import { VaultError } from '../lib/vault.ts'
 import { listWorkers } from '../progress/workers/store.ts'
 import { NotConnected, ProbeFailure } from '../sources/source.ts'
 import { Runner, type RunnerParts, type RunnerTimes } from './runner.ts'
-import { PlaceLost } from './worker.ts'
+import { LeaseLost } from './worker.ts'
 import { makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
 
 const times: RunnerTimes = {
@@ -741,8 +741,8 @@ onBothDatabases('the runner', (app) => {
 
       const delivery = { id: 'token', number: 1, ranges: [{ partition: 'orders/0', from: '0', next: '9' }] }
       const storeOf = (place: typeof paused.order.place) => makeWorkerStore(database, place)
-      await assert.rejects(storeOf(paused.order.place).begin(delivery), PlaceLost)
-      await assert.rejects(storeOf(paused.order.place).setPositions([]), PlaceLost)
+      await assert.rejects(storeOf(paused.order.place).begin(delivery), LeaseLost)
+      await assert.rejects(storeOf(paused.order.place).setPositions([]), LeaseLost)
       await storeOf(successor.order.place).begin(delivery)
       const told = {
         doing: '',

@@ -7,15 +7,15 @@ import { listPipesToRun, type PipeToRun } from '../pipes/store.ts'
 import { listRunners } from '../progress/runners/store.ts'
 import { listWorkers } from '../progress/workers/store.ts'
 import type { BackOffTimes } from './back-off.ts'
-import type { Chore } from './chore.ts'
 import { findConfiguration } from './configuration.ts'
+import type { WorkerOrder } from './leased-worker.ts'
 import { Leases, type LeaseTimes } from './leases.ts'
 import { nextLookMs } from './pace.ts'
-import type { WorkerOrder } from './place.ts'
-import { type HeldPlace, Places, within } from './places.ts'
+import type { PeriodicTask } from './periodic-task.ts'
 import { makePlan } from './plan.ts'
-import { type ReplayOrder, Replays } from './replays.ts'
+import { type ReplayOrder, Replays } from './replay-queue.ts'
 import type { Worker } from './worker.ts'
+import { type HeldWorker, WorkerPool, within } from './worker-pool.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface RunnerTimes extends LeaseTimes {
@@ -52,7 +52,7 @@ export interface RunnerParts {
   /** Tries rows again that were refused. */
   replay?(order: ReplayOrder): Promise<unknown>
   /** What is to be done beside. */
-  chores?: Chore[]
+  chores?: PeriodicTask[]
   times?: Partial<RunnerTimes>
   backOff?: BackOffTimes
 }
@@ -61,8 +61,8 @@ export class Runner {
   readonly id = newId()
   readonly #parts: RunnerParts
   readonly #times: RunnerTimes
-  readonly #places: Places
-  readonly #leases: Leases<HeldPlace>
+  readonly #places: WorkerPool
+  readonly #leases: Leases<HeldWorker>
   readonly #replays: Replays | undefined
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -80,12 +80,12 @@ export class Runner {
     this.#parts = parts
     this.#times = times
     this.#paceMs = times.lookEveryMs
-    this.#places = new Places({
+    this.#places = new WorkerPool({
       write: database.write,
       log,
       retryEveryMs: times.lookEveryMs,
       doingEveryMs: times.doingEveryMs,
-      endBeside: async (place) => this.#replays?.breakOff(place),
+      stopReplays: async (place) => this.#replays?.breakOff(place),
       left: () => {
         // Where looks are dear, the next one is soon enough.
         if (this.#looksOften) this.poke()
@@ -141,7 +141,7 @@ export class Runner {
       for (const held of places) this.#places.lose(held)
     }
     this.#leases.renew().catch((error: unknown) => this.#tellTrouble('leases could not be renewed', error))
-    void this.#places.keepDoings()
+    void this.#places.saveActivity()
     if (performance.now() >= this.#nextLookMs) this.poke()
   }
 
@@ -176,7 +176,7 @@ export class Runner {
     })
     const plan = makePlan({ now, runners, pipes, workers, places, claimFrom: Math.random() })
     for (const { held } of [...plan.stop, ...plan.giveBack]) this.#places.end(held)
-    for (const { held } of plan.layOutAnew) this.#places.end(held, { isForChange: true })
+    for (const { held } of plan.rebalance) this.#places.end(held, { isForChange: true })
     const byId = new Map(pipes.map((pipe) => [pipe.pipeId, pipe]))
     for (const { held, pipeId } of places) {
       const pipe = byId.get(pipeId)
@@ -205,7 +205,7 @@ export class Runner {
   }
 
   /** Looks at a pipe or a service that was changed since. */
-  async #follow(held: HeldPlace, pipe: PipeToRun): Promise<void> {
+  async #follow(held: HeldWorker, pipe: PipeToRun): Promise<void> {
     const { version, serviceVersion } = pipe
     if (held.place.isEnding && !held.place.hasCompleted) return
     if (held.version === version && held.serviceVersion === serviceVersion) return

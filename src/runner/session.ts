@@ -5,12 +5,11 @@ import type { Settings } from '../pipes/settings.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
 import { type BackOffTimes, usualBackOff } from './back-off.ts'
 import type { BatchSize } from './batch-size.ts'
+import type { Builder } from './build-scheduler.ts'
+import { StoreFailure } from './classify-failure.ts'
 import type { StoredPosition } from './delivery.ts'
-import { StoreFailure } from './judge.ts'
 import type { Status } from './status.ts'
-
-import type { Turn } from './turns.ts'
-import { PlaceLost, type WorkerParts, type WorkerStore } from './worker.ts'
+import { LeaseLost, type WorkerParts, type WorkerStore } from './worker.ts'
 
 export interface Encoders {
   makeRecordEncoder(parts: EncoderParts): RecordEncoder
@@ -51,9 +50,9 @@ export interface CommonSession {
   /** Ends the session: aborts `signal`. */
   end(): void
   status: Status
-  turn: Turn
+  turn: Builder
   batchSize: BatchSize
-  /** As of `Patience`, and reports it; with a reason as degraded, though rows arrive. */
+  /** As of `RetryPolicy`, and reports it; with a reason as degraded, though rows arrive. */
   well(reason?: string): void
   /** Counts an attempt that failed and is repeated. */
   countRetry(): void
@@ -81,14 +80,14 @@ export function positionsOf(positions: StoredPosition[]): Positions {
   return Object.fromEntries(positions.map(({ partition, position }) => [partition, position]))
 }
 
-/** Whatever the database throws is a StoreFailure, except PlaceLost; nothing is asked of it after the signal is aborted. */
+/** Whatever the database throws is a StoreFailure, except LeaseLost; nothing is asked of it after the signal is aborted. */
 export function makeGuard(signal: AbortSignal): <Result>(call: () => Promise<Result>) => Promise<Result> {
   return async (call) => {
     signal.throwIfAborted()
     try {
       return await call()
     } catch (error) {
-      throw error instanceof PlaceLost ? error : new StoreFailure(error)
+      throw error instanceof LeaseLost ? error : new StoreFailure(error)
     }
   }
 }

@@ -2,8 +2,8 @@
 // that it cannot read. What it says is confirmed before it is believed.
 import type { Insert, RejectedNumber, Sink } from '../engine/engine.ts'
 import { bytesOf, numberRows } from '../formats/encode/number-rows.ts'
-import { makeRest } from '../formats/encode/rest.ts'
 import { problemFinder } from '../formats/encode/row-problem.ts'
+import { makeYieldToLoop } from '../formats/encode/yield-to-loop.ts'
 import { longestReason, type TryOut } from './bad-rows.ts'
 import type { RefusedRow } from './delivery.ts'
 import type { Rows } from './rows.ts'
@@ -59,7 +59,7 @@ async function explain(
   { tryOut, signal }: Pick<Search, 'tryOut' | 'signal'>,
 ): Promise<RefusedRow[] | undefined> {
   const findProblem = problemFinder(rows.shape)
-  const rest = makeRest(signal)
+  const rest = makeYieldToLoop(signal)
   const reasons = new Map<number, string>()
   const violating: number[] = []
   const unexplained: number[] = []

@@ -9,9 +9,9 @@ import { countOf } from '../lib/count-text.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { lossText } from '../progress/losses.ts'
 import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
+import { Unrecoverable } from './classify-failure.ts'
 import { type StoredDelivery, tokenOf } from './delivery.ts'
 import { makeDispatch } from './dispatch.ts'
-import { CannotGoOn } from './judge.ts'
 import { type Left, recover } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
@@ -192,7 +192,7 @@ async function rebuild(session: Session, encoder: RecordEncoder, delivery: Store
         lost.push(...batches.filter((batch) => batch.lost))
         for (const { partition, records = [] } of batches) {
           const ofPartition = parts.get(partition)
-          if (!ofPartition) throw new CannotGoOn(`the source gave records of ${partition}, which were not asked for`)
+          if (!ofPartition) throw new Unrecoverable(`the source gave records of ${partition}, which were not asked for`)
           ofPartition.push(await turn.build(() => encoder.encode(partition, records, signal)))
         }
       }

@@ -9,7 +9,7 @@ import type { NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from './
 import type { TableStore } from './postgres/table-store.ts'
 
 /** What a worker did since it last told; added up in the database in the same transaction as the positions. */
-export interface FigureChanges {
+export interface CounterChanges {
   rowsRead: number
   bytesRead: number
   rowsWritten: number
@@ -22,17 +22,17 @@ export interface FigureChanges {
 }
 
 /** Somebody else has the place of this worker, or the pipe is gone: nothing more may be written or sent. */
-export class PlaceLost extends Error {
+export class LeaseLost extends Error {
   constructor() {
     super('the place of this worker was taken')
-    this.name = 'PlaceLost'
+    this.name = 'LeaseLost'
   }
 }
 
 /** `finished`: all of it is durable, and nothing is to be done. */
 export type Claim = 'mine' | 'others' | 'finished'
 
-/** What a worker keeps in the database. Everything that writes rejects with PlaceLost when another has its place. */
+/** What a worker keeps in the database. Everything that writes rejects with LeaseLost when another has its place. */
 export interface WorkerStore {
   /** Of the whole pipe, without partitions that are finished. */
   listPositions(): Promise<StoredPosition[]>
@@ -53,7 +53,7 @@ export interface WorkerStore {
     done: string[]
     behind: string[]
     positions: StoredPosition[]
-    figures: FigureChanges
+    figures: CounterChanges
   }): Promise<void>
 }
 

@@ -10,7 +10,7 @@ import { newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
 import { ServiceChecker, stateAfter } from './checker.ts'
 import { makeEngineReports } from './engine-reports.ts'
-import { passwordPlace } from './service.ts'
+import { passwordContext } from './service.ts'
 import { type CheckedState, dueOrganizations, insertService } from './store.ts'
 
 describe('stateAfter', () => {
@@ -85,7 +85,7 @@ onBothDatabases('ServiceChecker', (app) => {
 
   function makeChecker(check?: (host: string) => Promise<EngineCheck>, process: App = app().app) {
     const { database, vault } = process
-    const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+    const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
     return new ServiceChecker({
       reader: database.reader,
       claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
@@ -100,7 +100,7 @@ onBothDatabases('ServiceChecker', (app) => {
   async function addService(password = 'opens', url = engine.url, organization?: string) {
     const organizationId = organization ?? (await app().addOrganization()).organizationId
     const id = newId()
-    const sealedPassword = app().app.vault.seal(password, passwordPlace({ id, organizationId }))
+    const sealedPassword = app().app.vault.seal(password, passwordContext({ id, organizationId }))
     const endpoint = { url, username: 'default', sealedPassword }
     const now = new Date().toISOString()
     await insertService(app().sql, {
@@ -275,7 +275,7 @@ onBothDatabases('ServiceChecker', (app) => {
   it('has failed when the password is wrong, or was sealed for another service', async () => {
     const wrong = await addService('does-not-open')
     const swapped = await addService()
-    const sealedElsewhere = app().app.vault.seal('opens', passwordPlace({ id: newId(), organizationId: newId() }))
+    const sealedElsewhere = app().app.vault.seal('opens', passwordContext({ id: newId(), organizationId: newId() }))
     await app().query(`UPDATE services SET endpoint_password = '${sealedElsewhere}' WHERE id = '${swapped.id}'`)
     const checker = makeChecker()
     await round(checker)

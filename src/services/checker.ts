@@ -7,7 +7,7 @@ import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
-import { parseEndpointUrl, passwordPlace } from './service.ts'
+import { parseEndpointUrl, passwordContext } from './service.ts'
 import {
   type CheckedState,
   type ClaimedService,
@@ -152,7 +152,7 @@ export class ServiceChecker {
     const { protocol, host, port } = parseEndpointUrl(service.url)!
     let password: Secret
     try {
-      password = new Secret(this.#parts.vault.open(service.sealedPassword, passwordPlace(service)))
+      password = new Secret(this.#parts.vault.open(service.sealedPassword, passwordContext(service)))
     } catch (error) {
       if (!(error instanceof VaultError)) throw error
       this.#warn('the password of a service cannot be opened', error)

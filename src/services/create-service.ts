@@ -5,7 +5,7 @@ import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
 import {
-  passwordPlace,
+  passwordContext,
   readEndpointUrl,
   requireTlsForPassword,
   Service,
@@ -59,7 +59,7 @@ export const createService = operation({
     const id = newId()
     const { url } = address
     const { username } = body.endpoint
-    const sealedPassword = vault.seal(body.endpoint.password, passwordPlace({ id, organizationId }))
+    const sealedPassword = vault.seal(body.endpoint.password, passwordContext({ id, organizationId }))
     const endpoint = { url, username, sealedPassword }
     await insertService(sql, { id, organizationId, name, provider, region, endpoint, ipAccessList, now })
     record({ type: 'service', id }, [

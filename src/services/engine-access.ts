@@ -4,7 +4,7 @@ import type { EngineRead } from '../engine/engine-reader.ts'
 import { Problem } from '../lib/problem.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
-import { parseEndpointUrl, passwordPlace, type StoredService } from './service.ts'
+import { parseEndpointUrl, passwordContext, type StoredService } from './service.ts'
 
 type ServiceWithEngine = Pick<StoredService, 'id' | 'organizationId' | 'endpoint'>
 
@@ -13,7 +13,7 @@ export function openEngineAccess(vault: Vault, service: ServiceWithEngine): Engi
   const { endpoint } = service
   const address = endpoint && parseEndpointUrl(endpoint.url)
   if (!address) return undefined
-  const password = new Secret(vault.open(endpoint.sealedPassword, passwordPlace(service)))
+  const password = new Secret(vault.open(endpoint.sealedPassword, passwordContext(service)))
   const { protocol, host, port } = address
   return { protocol, host, port, username: endpoint.username, password }
 }

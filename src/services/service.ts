@@ -7,7 +7,7 @@ import { bracketedHostPattern, hostInUrl, isHost } from '../lib/host.ts'
 import { IpAccess, IpSource, ipAccessListOf, maxIpAccessEntries } from '../lib/ip-access.ts'
 import { type FieldProblem, notFound } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
-import type { Place } from '../lib/vault.ts'
+import type { SealContext } from '../lib/vault.ts'
 import type { OperationSettings } from '../operation/operation.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 import { type Attachments, findAttachments } from '../private-endpoints/store.ts'
@@ -323,7 +323,7 @@ export function requireTlsForPassword(
 }
 
 /** Where the password of a service is sealed for. */
-export function passwordPlace({ id, organizationId }: { id: string; organizationId: string }): Place {
+export function passwordContext({ id, organizationId }: { id: string; organizationId: string }): SealContext {
   return { organizationId, table: 'services', row: id, field: 'endpoint_password' }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onBothDatabases, type RequestOptions, type TestResponse } from '../../test/harness.ts'
-import { passwordPlace } from './service.ts'
+import { passwordContext } from './service.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
@@ -43,7 +43,7 @@ onBothDatabases('updateService', (app) => {
         )
       )[0]!
     const password = async () =>
-      app().app.vault.open((await row()).endpoint_password, passwordPlace({ id: serviceId, organizationId }))
+      app().app.vault.open((await row()).endpoint_password, passwordContext({ id: serviceId, organizationId }))
     const activities = async () =>
       (
         await app().query<{ type: string; target: string; changes: string }>(

@@ -12,7 +12,7 @@ import {
   loadService,
   maxListedEndpoints,
   parseEndpointUrl,
-  passwordPlace,
+  passwordContext,
   readEndpointUrl,
   requireTlsForPassword,
   Service,
@@ -130,7 +130,9 @@ function mergeEndpoint(
   const url = patch.url === undefined ? service.endpoint?.url : readEndpointUrl(patch.url, problems)?.url
   const username = patch.username ?? service.endpoint?.username
   const sealedPassword =
-    patch.password === undefined ? service.endpoint?.sealedPassword : vault.seal(patch.password, passwordPlace(service))
+    patch.password === undefined
+      ? service.endpoint?.sealedPassword
+      : vault.seal(patch.password, passwordContext(service))
   if (!service.endpoint) {
     for (const name of ['url', 'username', 'password'] as const) {
       if (patch[name] !== undefined) continue

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inferFields } from '../formats/decode/infer-fields.ts'
 import { newBudget } from '../formats/decode/sample-budget.ts'
-import { makeFitJudge } from '../formats/decode/value-fit.ts'
+import { makeValueCheck } from '../formats/decode/value-fit.ts'
 import { fitProblems, virtualColumns } from './fit.ts'
 import type { Row } from './source.ts'
 
@@ -147,7 +147,7 @@ describe('a value', () => {
       ['Int8', undefined, null, Uint8Array.of(1)],
     ] as [string, ...unknown[]][]) {
       for (const value of values)
-        assert.equal(makeFitJudge(type, newBudget())(value), undefined, `${String(value)} in ${type}`)
+        assert.equal(makeValueCheck(type, newBudget())(value), undefined, `${String(value)} in ${type}`)
     }
   })
 
@@ -176,7 +176,7 @@ describe('a value', () => {
       ['LowCardinality(Nullable(Int8))', /too large/, 128],
     ] as [string, RegExp, ...unknown[]][]) {
       for (const value of values) {
-        const problem = makeFitJudge(type, newBudget())(value)
+        const problem = makeValueCheck(type, newBudget())(value)
         assert.match(problem?.why ?? 'fits', why, `${String(value).slice(0, 30)} in ${type}`)
         assert.ok(problem!.found.length < 30, problem!.found)
       }
@@ -190,7 +190,7 @@ describe('a value', () => {
       ['Float64', digits, `${digits}.${digits}`],
       ['Array(Int8)', ' '.repeat(200_000)],
     ] as [string, ...string[]][]) {
-      for (const value of values) assert.equal(makeFitJudge(type, newBudget())(value), undefined)
+      for (const value of values) assert.equal(makeValueCheck(type, newBudget())(value), undefined)
     }
     for (const [type, why, value] of [
       ['Int64', /too large/, `${digits}x`],
@@ -198,7 +198,7 @@ describe('a value', () => {
       ['Bool', /neither true nor false/, `${' '.repeat(200_000)}x`],
       ['UUID', /not a UUID/, digits],
     ] as [string, RegExp, string][]) {
-      assert.match(makeFitJudge(type, newBudget())(value)?.why ?? 'fits', why)
+      assert.match(makeValueCheck(type, newBudget())(value)?.why ?? 'fits', why)
     }
     assert.ok(performance.now() - startedAtMs < 3000)
   })
@@ -219,6 +219,6 @@ describe('a value', () => {
     const type = `${'Array('.repeat(600)}Int8${')'.repeat(600)}`
     let value: unknown = 'x'
     for (let depth = 0; depth < 600; depth++) value = [value]
-    assert.equal(makeFitJudge(type, newBudget())(value), undefined)
+    assert.equal(makeValueCheck(type, newBudget())(value), undefined)
   })
 })

@@ -3,7 +3,7 @@
 import { excerptOf } from '../formats/decode/decode.ts'
 import { findInRow } from '../formats/decode/field-path.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from '../formats/decode/sample-budget.ts'
-import { makeFitJudge, type ValueProblem } from '../formats/decode/value-fit.ts'
+import { makeValueCheck, type ValueProblem } from '../formats/decode/value-fit.ts'
 import { avroFileProblem, type WholeFormat, wholeFileProblems } from '../formats/decode/whole-file-fit.ts'
 import type { Row, Sample } from './source.ts'
 
@@ -96,7 +96,7 @@ function columnProblem(
   field: string,
   budget: SampleBudget,
 ): string | undefined {
-  const judge = makeFitJudge(type, budget)
+  const judge = makeValueCheck(type, budget)
   for (const [index, row] of rows.entries()) {
     const problem = problemWithin(() => judge(findInRow(row, field)))
     if (problem === undefined) continue

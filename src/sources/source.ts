@@ -167,13 +167,13 @@ export interface RecordList extends Iterable<SourceRecord> {
   readonly length: number
   at(index: number): SourceRecord | undefined
   /** Where the values lie, for whoever needs nothing but them: of hundreds of thousands, no object is made. */
-  readonly places?: ValuePlaces
+  readonly places?: ValueOffsets
   /** Whoever has it will never look at a record, a value or a place again: their memory may be used for others. Need not be called. */
   release?(): void
 }
 
 /** Where values lie as pieces of something larger, each by its number. */
-export interface ValuePlaces {
+export interface ValueOffsets {
   readonly starts: Int32Array
   readonly ends: Int32Array
   /** Those that lie in the same bytes, one behind the other: from the end of the run before, up to and without this one's. */
@@ -261,7 +261,7 @@ export interface SourceReader {
 }
 
 /** One of several readers. */
-export interface Share {
+export interface Assignment {
   index: number
   count: number
 }
@@ -269,7 +269,7 @@ export interface Share {
 /** What a reader is to read, when it is not everything. */
 export interface Selection {
   /** The partitions that fall to one of several readers. Every partition falls to exactly one of `count`. */
-  share?: Share
+  share?: Assignment
   /**
    * Exactly what lies between the positions that the reader is opened with and these: nothing of other partitions, nothing
    * beyond. When all of it has been given, `read` rejects with EndOfInput.
@@ -289,7 +289,7 @@ export interface ReadableSource extends Source {
    * How many records, or objects, of the share lie behind the positions; undefined: unknown. For a worker that reads nothing for a
    * while: it moves nothing, and needs no reader. Left out where the source cannot count.
    */
-  measureLag?(positions: Positions, surroundings: Surroundings, share: Share): Promise<number | undefined>
+  measureLag?(positions: Positions, surroundings: Surroundings, share: Assignment): Promise<number | undefined>
 }
 
 /** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */

@@ -5,7 +5,7 @@ import { hostOfUrl } from '../lib/host.ts'
 
 export function openEgress(config: Pick<Config, 'allowLoopback' | 'allowPlaintext' | 'databaseUrl'>): Egress {
   const { allowLoopback, allowPlaintext, databaseUrl } = config
-  return new Egress({ allowLoopback, allowPlaintext, deniedPlaces: databaseUrl ? [databasePlace(databaseUrl)] : [] })
+  return new Egress({ allowLoopback, allowPlaintext, deniedAddresses: databaseUrl ? [databasePlace(databaseUrl)] : [] })
 }
 
 /** Where our own database listens; a Unix socket has a port on this machine beside it. */

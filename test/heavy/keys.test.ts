@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openExclusive } from '../../src/database/exclusive.ts'
 import type { Dialect } from '../../src/database/sql.ts'
-import { answerPlace } from '../../src/idempotency/store.ts'
+import { answerContext } from '../../src/idempotency/store.ts'
 import { loadMasterKeys } from '../../src/installation/master-keys.ts'
 import { countByKey } from '../../src/installation/sealed/change-keys.ts'
 import { type DataSettings, placeOf } from '../../src/installation/stored-data.ts'
@@ -132,7 +132,7 @@ async function addAnswers(place: DataSettings, organizationId: string): Promise<
   const now = new Date().toISOString()
   const rows = Array.from({ length: sealedAnswers }, (_, number) => {
     const key = { organizationId, callerId: 'nobody', idempotencyKey: `key-${number}` }
-    const answer = vault.seal(JSON.stringify({ number }), answerPlace(key))
+    const answer = vault.seal(JSON.stringify({ number }), answerContext(key))
     return [organizationId, key.callerId, key.idempotencyKey, 'f', answer, now]
   })
   const columns = ['organization_id', 'caller_id', 'idempotency_key', 'fingerprint', 'answer', 'created_at']

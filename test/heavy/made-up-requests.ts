@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { Dialect } from '../../src/database/sql.ts'
 import { operations } from '../../src/operations.ts'
 import { drillSeed, drillSize } from '../drill.ts'
-import { type FuzzFigures, fuzz } from '../fuzz.ts'
+import { type FuzzCounts, fuzz } from '../fuzz.ts'
 import { openTestApp } from '../harness.ts'
 import { asksEngine } from '../world.ts'
 
@@ -39,7 +39,7 @@ export function testMadeUpRequests(dialect: Dialect): void {
   })
 }
 
-async function fuzzOne(dialect: Dialect, requests: number, seed: number): Promise<FuzzFigures> {
+async function fuzzOne(dialect: Dialect, requests: number, seed: number): Promise<FuzzCounts> {
   const app = await openTestApp(dialect, { logLevel: 'silent' })
   try {
     return await fuzz(app, requests, seed)

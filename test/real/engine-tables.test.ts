@@ -12,7 +12,7 @@ import { startModernEngine } from './servers/chdb.ts'
 import { startClickHouse } from './servers/clickhouse.ts'
 import type { EngineServer, EngineUser } from './servers/engine.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const oddName = "it's `odd` \\ \n \0 ü ; -- /* DROP TABLE x */"
 
 const table = (name: string, more: Partial<EngineTable> = {}): EngineTable => ({

@@ -12,7 +12,7 @@ import type { EngineServer } from './servers/engine.ts'
 import { type HoldingProxy, startHoldingProxy } from './servers/holding-proxy.ts'
 
 export const pipeId = '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'
-export const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+export const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 export const never = new AbortController().signal
 
 export const columns = [

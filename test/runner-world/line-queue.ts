@@ -2,7 +2,7 @@
 // and what is told twice, or leads nowhere, is told all the same. It ends when everything was listed and no message is left.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { partitionOf, progressOf } from '../../src/sources/object-storage/object-shares.ts'
+import { partitionOf, progressOf } from '../../src/sources/object-storage/object-assignment.ts'
 import {
   begun,
   endOfListing,

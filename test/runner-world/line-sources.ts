@@ -1,7 +1,7 @@
 // Sources of lines: a stream with partitions, and a store of objects. They end when everything has been read.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { partitionOf, shareOf } from '../../src/sources/object-storage/object-shares.ts'
+import { partitionOf, shareOf } from '../../src/sources/object-storage/object-assignment.ts'
 import {
   type Batch,
   EndOfInput,
@@ -88,8 +88,8 @@ export function lineObjects(objects: Record<string, string>, pass: Pass): Readab
     const isDone = (key: string): boolean =>
       Object.entries({ ...positions, [partition]: position }).some(([name, at]) => {
         const { index, count } = shareOf(name) ?? share
-        const isOfShare = keys.indexOf(key) % count === index
-        return isOfShare && at !== '' && key <= at.slice('etag '.length)
+        const isAssigned = keys.indexOf(key) % count === index
+        return isAssigned && at !== '' && key <= at.slice('etag '.length)
       })
     return {
       read: () =>

@@ -1,8 +1,8 @@
 // What workers keep in the database, in memory: of several that believe to have a place, only the one with the newest epoch does.
 
+import { addCounters, zeroCounters } from '../../src/runner/counters.ts'
 import type { StoredDelivery, StoredPosition } from '../../src/runner/delivery.ts'
-import { addFigures, noFigures } from '../../src/runner/figures.ts'
-import { type Claim, type FigureChanges, PlaceLost, type WorkerStore } from '../../src/runner/worker.ts'
+import { type Claim, type CounterChanges, LeaseLost, type WorkerStore } from '../../src/runner/worker.ts'
 import { finishedPosition, type LostRecords } from '../../src/sources/source.ts'
 
 export interface StorePlace {
@@ -17,14 +17,14 @@ export class MemoryStore {
   /** The first that was stored of each partition. */
   readonly firstPositions = new Map<string, string>()
   readonly deliveries = new Map<string, StoredDelivery>()
-  figures: FigureChanges = noFigures
+  figures: CounterChanges = zeroCounters
   readonly losses: LostRecords[] = []
   readonly #epochs = new Map<number, number>()
 
   of({ slot, slots, epoch }: StorePlace): WorkerStore {
     this.#epochs.set(slot, epoch)
     const check = (): void => {
-      if (this.#epochs.get(slot) !== epoch) throw new PlaceLost()
+      if (this.#epochs.get(slot) !== epoch) throw new LeaseLost()
     }
     return {
       listPositions: async () =>
@@ -62,7 +62,7 @@ export class MemoryStore {
         }
         for (const id of behind) this.deliveries.delete(id)
         this.#setPositions(positions)
-        this.figures = addFigures(this.figures, figures)
+        this.figures = addCounters(this.figures, figures)
       },
     }
   }

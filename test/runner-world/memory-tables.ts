@@ -1,13 +1,13 @@
 // What the worker of a postgres pipe keeps of its tables, in memory; table-store.test.ts holds it to what the databases do.
-import { addFigures, noFigures } from '../../src/runner/figures.ts'
+import { addCounters, zeroCounters } from '../../src/runner/counters.ts'
 import type { StoredTable, TableRange, TableStore } from '../../src/runner/postgres/table-store.ts'
-import { type FigureChanges, PlaceLost } from '../../src/runner/worker.ts'
+import { type CounterChanges, LeaseLost } from '../../src/runner/worker.ts'
 
 export class MemoryTables {
   readonly tables = new Map<string, StoredTable>()
   /** Those that are not done, by their table. */
   readonly ranges = new Map<string, TableRange[]>()
-  figures: FigureChanges = noFigures
+  figures: CounterChanges = zeroCounters
   reloadRequestedAt: string | null = null
   rivals: { name: string; database: string }[] = []
   #epoch = 0
@@ -15,7 +15,7 @@ export class MemoryTables {
   of({ epoch }: { epoch: number }): TableStore {
     this.#epoch = epoch
     const check = (): void => {
-      if (this.#epoch !== epoch) throw new PlaceLost()
+      if (this.#epoch !== epoch) throw new LeaseLost()
     }
     return {
       listTables: async () =>
@@ -55,7 +55,7 @@ export class MemoryTables {
         const table = this.#load(targetTable)
         table.rowsLoaded += rows
         table.rangesDone++
-        this.figures = addFigures(this.figures, figures)
+        this.figures = addCounters(this.figures, figures)
       },
       finishSwap: async (shadowTable) => {
         check()

@@ -17,9 +17,9 @@ import {
   type Source,
 } from '../../src/sources/source.ts'
 
-export const loopbackEgress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+export const loopbackEgress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 /** As in production: nothing on this machine may be reached. */
-export const strictEgress = new Egress({ allowLoopback: false, deniedPlaces: [] })
+export const strictEgress = new Egress({ allowLoopback: false, deniedAddresses: [] })
 
 export interface Probed extends ProbeResult {
   steps: ProbeStep[]

@@ -10,7 +10,7 @@ import { jsonRecords, plaintextContext, sourceOf, strictContext, topicWith } fro
 import { closedPort, startSilent, startWeb } from './odd-servers.ts'
 
 const wrongPassword = 'not-the-password-at-all'
-const resolvesNothing = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
+const resolvesNothing = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => [])
 
 export function kafkaFailures(running: () => KafkaServer): void {
   describe('a probe that fails', () => {

@@ -4,8 +4,8 @@
 import type { Row } from '../../sources/source.ts'
 import type { AvroLogical, AvroNode, AvroRecord } from './avro-schema.ts'
 import { type ByteReader, Misfit } from './byte-reader.ts'
-import { decimalText, momentText, timeText } from './moments.ts'
 import { type SampleBudget, spendValues } from './sample-budget.ts'
+import { decimalText, momentText, timeText } from './timestamp-text.ts'
 
 const deepest = 64
 

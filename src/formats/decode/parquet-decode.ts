@@ -18,7 +18,7 @@ import { type Compression, type Decoded, excerptOf, type ObjectBytes, Undecodabl
 import { cutRow, sampleBudgetOf } from './parquet-cut.ts'
 import {
   arrayBufferOf,
-  type ChunkPlace,
+  type ChunkRange,
   damaged,
   type Read,
   readFirstPages,
@@ -145,7 +145,7 @@ async function groupReader(read: Read, sizeBytes: number, group: RowGroup): Prom
   return async (start, end) => bytes.subarray(start - startByte, end - startByte)
 }
 
-function placeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSITIVE_INFINITY): ChunkPlace {
+function placeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSITIVE_INFINITY): ChunkRange {
   if (file_path) throw new Undecodable('the Parquet object has its data in other files')
   if (!meta_data) throw new Undecodable('the Parquet object has columns that are encrypted')
   const startByte = Number(meta_data.dictionary_page_offset || meta_data.data_page_offset)

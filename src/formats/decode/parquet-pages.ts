@@ -49,7 +49,7 @@ export async function readFooter(read: Read, sizeBytes: number): Promise<FileMet
   }
 }
 
-export interface ChunkPlace {
+export interface ChunkRange {
   startByte: number
   endByte: number
 }
@@ -65,7 +65,7 @@ export interface WantedPages {
 /** The first pages of a column chunk, as many as the rows need. */
 export async function readFirstPages(
   read: Read,
-  { startByte, endByte }: ChunkPlace,
+  { startByte, endByte }: ChunkRange,
   { rows, isFlat, valuesPerRow }: WantedPages,
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   const sizeBytes = endByte - startByte

@@ -1,7 +1,7 @@
 // Messages of google.protobuf that stand for plain values, as those values.
 
 import type { Row } from '../../sources/source.ts'
-import { decimalText, momentText } from './moments.ts'
+import { decimalText, momentText } from './timestamp-text.ts'
 
 const nanosOf = ({ seconds, nanos }: Row): bigint => whole(seconds) * 1_000_000_000n + whole(nanos)
 

@@ -14,18 +14,18 @@ export interface ValueProblem {
 }
 
 /** Undefined when the value fits, or when the type is not known here. */
-export type FitJudge = (value: unknown) => ValueProblem | undefined
+export type ValueCheck = (value: unknown) => ValueProblem | undefined
 
 const maxTypeLength = 4096
 /** Of lists in lists; what is deeper is not judged. */
 const maxTypeDepth = 32
 
 /** Judges values of one type. Elements of lists spend the budget, and the judge throws BudgetSpent when it is empty. */
-export function makeFitJudge(type: string, budget: SampleBudget, depth = 0): FitJudge {
+export function makeValueCheck(type: string, budget: SampleBudget, depth = 0): ValueCheck {
   const { name, parameters } = partsOf(type)
   const isWrapper = name === 'Nullable' || name === 'LowCardinality'
   if ((isWrapper || name === 'Array') && depth < maxTypeDepth) {
-    const judgeInner = makeFitJudge(parameters, budget, depth + 1)
+    const judgeInner = makeValueCheck(parameters, budget, depth + 1)
     return isWrapper ? judgeInner : (value) => listProblem(value, judgeInner, budget)
   }
   const judge = judges.get(name)
@@ -42,7 +42,7 @@ function partsOf(type: string): { name: string; parameters: string } {
   return { name: match?.[1] ?? '', parameters: match?.[2] ?? '' }
 }
 
-function listProblem(value: unknown, judgeElement: FitJudge, budget: SampleBudget): ValueProblem | undefined {
+function listProblem(value: unknown, judgeElement: ValueCheck, budget: SampleBudget): ValueProblem | undefined {
   if (value === null || value === undefined) return undefined
   if (Array.isArray(value)) {
     for (const element of value) {

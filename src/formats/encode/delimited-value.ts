@@ -1,5 +1,5 @@
 // What the transport says, as a value of CSV or TabSeparated.
-import { countOf, dayText, momentText } from './column-moments.ts'
+import { countOf, dayText, momentText } from './column-timestamps.ts'
 import { parseType } from './engine-type.ts'
 
 /** Null stands for the default of the column, as in all that is delimited. */

@@ -3,10 +3,10 @@ import { Buffer } from 'node:buffer'
 import { decompress } from '../../sources/kinesis/kinesis-record.ts'
 import type { SourceRecord } from '../../sources/source.ts'
 import { Undecodable } from '../decode/decode.ts'
+import { coalesceCopies } from './coalesce-copies.ts'
 import type { FilledColumn } from './field-plan.ts'
 import { type JsonRows, makeJsonRows } from './json-rows.ts'
 import type { InPlace, RecordFormat } from './record-format.ts'
-import { copyTogether } from './together.ts'
 
 /** What a record is before anything is made of it. Throws Undecodable. */
 export type Unpack = (value: Uint8Array) => Uint8Array
@@ -38,7 +38,7 @@ function jsonInPlace({ check, write }: JsonRows): InPlace {
   return {
     check,
     writeSome(bytes, { starts, ends }, { first, end }, out) {
-      const copiedEnd = copyTogether(bytes, { starts, ends, first, end }, out)
+      const copiedEnd = coalesceCopies(bytes, { starts, ends, first, end }, out)
       if (copiedEnd > first) return copiedEnd
       write(bytes, { start: starts[first]!, end: ends[first]! }, noMeta, out)
       return first + 1

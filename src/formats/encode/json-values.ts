@@ -1,7 +1,7 @@
 // Values of records as the JSON that a column of a given type takes. No digit of a number and no byte of a text is lost.
 import { Buffer, isUtf8 } from 'node:buffer'
 import { ByteOutput } from './byte-output.ts'
-import { countOf, daysOf, dayText, momentText, secondsOf } from './column-moments.ts'
+import { countOf, daysOf, dayText, momentText, secondsOf } from './column-timestamps.ts'
 import { type EngineType, parseType } from './engine-type.ts'
 
 /** Writes a value that is there. */

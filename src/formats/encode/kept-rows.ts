@@ -15,8 +15,8 @@ import { type ObjectFormat, virtualValuesOf } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { makeRecordEncoder } from './record-encoder.ts'
 import { recordOfKept } from './record-rows.ts'
-import { makeRest } from './rest.ts'
 import type { RowEnds } from './row-ends.ts'
+import { makeYieldToLoop } from './yield-to-loop.ts'
 
 export interface KeptRow {
   partition: string
@@ -53,7 +53,7 @@ async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows
   const source = parts.source as ObjectStorageSource
   const filled = fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings)
   const formatFor = formatMaker(source, filled)
-  const rest = makeRest(new AbortController().signal)
+  const rest = makeYieldToLoop(new AbortController().signal)
   const rows: Rows[] = []
   for (const { partition, raw, meta } of kept) {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Rows } from '../../runner/rows.ts'
 import { ByteOutput } from './byte-output.ts'
 import { code, objectsIn, skipSpace } from './json-scan.ts'
-import { makeRest } from './rest.ts'
+import { makeYieldToLoop } from './yield-to-loop.ts'
 
 export interface NumberedRows {
   /** Also the first field of the shape. */
@@ -50,7 +50,7 @@ async function* partsOf(
   const { shape } = rows
   const write = shape.format === 'JSONEachRow' ? objectsWith(numberField) : lineOf(shape)
   const guard = guardRow(shape, numberField)
-  const rest = makeRest(signal)
+  const rest = makeYieldToLoop(signal)
   const out = new ByteOutput()
   let part: Omit<NumberedPart, 'body'> = { first: 0, indexes: [], unclosed: [] }
   for (let index = 0; index < rows.count; index++) {

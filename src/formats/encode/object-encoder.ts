@@ -23,9 +23,9 @@ import {
 import { openInput } from './object-input.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { explained, type ObjectPlan } from './object-stream.ts'
-import { makeRest, type Rest } from './rest.ts'
 import { findEnds } from './row-ends.ts'
 import { wholeObjectRows } from './whole-object-rows.ts'
+import { makeYieldToLoop, type YieldToLoop } from './yield-to-loop.ts'
 
 export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
   const plan: ObjectPlan = {
@@ -42,7 +42,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
       }
       const opened = await openObject(plan, object, { signal, memory, pieceBytes: pieceBytes() })
       try {
-        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeRest(signal) })
+        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeYieldToLoop(signal) })
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -59,7 +59,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         const end = endByte ?? begin + feed.bytes.length
         if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
         const { bytes, release } = feed.take(end - begin)
-        const rest = makeRest(signal)
+        const rest = makeYieldToLoop(signal)
         const endsObject = endByte === null
         const ends = await findEnds(format.rowEnds, bytes, { ending: endsObject ? 'object' : 'row', rest })
         const piece = { object, partition, format, bytes, begin, ends, readBytes: end - beginByte, endsObject, release }
@@ -125,7 +125,7 @@ interface Cutting {
   partition: string
   beginByte: number
   pieceBytes: () => number
-  rest: Rest
+  rest: YieldToLoop
 }
 
 type Piece = { beginByte: number; endByte: number | null; rows: Rows }
@@ -166,7 +166,7 @@ interface Cut {
 async function findCut(
   feed: ObjectFeed,
   format: ObjectFormat,
-  { pieceBytes, rest }: { pieceBytes: number; rest: Rest },
+  { pieceBytes, rest }: { pieceBytes: number; rest: YieldToLoop },
 ): Promise<Cut> {
   for (let wantedBytes = pieceBytes + 1; ; wantedBytes = feed.bytes.length * 2) {
     await feed.fill(wantedBytes)

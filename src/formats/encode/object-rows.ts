@@ -6,8 +6,8 @@ import { ByteOutput } from './byte-output.ts'
 import type { TextRange } from './json-scan.ts'
 import { packMeta } from './kept-meta.ts'
 import type { ObjectFormat, ObjectToEncode } from './object-format.ts'
-import type { Rest } from './rest.ts'
 import { partOf, partWithout } from './row-parts.ts'
+import type { YieldToLoop } from './yield-to-loop.ts'
 
 const chunkBytes = 192 * 1024
 
@@ -36,7 +36,7 @@ interface PieceRows extends ObjectPiece {
 }
 
 /** Rejects with the reason of the signal that the rest has. */
-export async function rowsOfPiece(piece: ObjectPiece, rest: Rest): Promise<Rows> {
+export async function rowsOfPiece(piece: ObjectPiece, rest: YieldToLoop): Promise<Rows> {
   const { format, bytes, ends } = piece
   const undecodable: RefusedRow[] = []
   let isStraight = true

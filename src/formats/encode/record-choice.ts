@@ -1,6 +1,6 @@
 // Some of the records of a list as a list: nothing is copied of them but where they are.
 import { firstPlace } from '../../lib/binary-search.ts'
-import type { RecordList, ValuePlaces, ValueRun } from '../../sources/source.ts'
+import type { RecordList, ValueOffsets, ValueRun } from '../../sources/source.ts'
 
 /** Indexes are in order. */
 export function chooseRecords(records: RecordList, indexes: readonly number[]): RecordList {
@@ -19,7 +19,7 @@ export function chooseRecords(records: RecordList, indexes: readonly number[]): 
   }
 }
 
-function choosePlaces({ starts, ends, runs }: ValuePlaces, indexes: readonly number[]): ValuePlaces {
+function choosePlaces({ starts, ends, runs }: ValueOffsets, indexes: readonly number[]): ValueOffsets {
   const chosen: ValueRun[] = []
   let end = 0
   const firstRun = firstPlace(runs.length, (place) => runs[place]!.end > (indexes[0] ?? 0))

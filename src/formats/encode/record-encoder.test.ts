@@ -7,7 +7,7 @@ import protobuf from 'protobufjs'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type SchemaRegistryServer, startSchemaRegistry } from '../../../test/sources/schema-registry-server.ts'
 import type { StoredPipe } from '../../pipes/pipe.ts'
-import { judge, type Trouble } from '../../runner/judge.ts'
+import { classifyFailure, type Trouble } from '../../runner/classify-failure.ts'
 import type { Rows } from '../../runner/rows.ts'
 import { NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
 import { type EncoderParts, encodeKept, makeRecordEncoder } from './encoder.ts'
@@ -489,7 +489,10 @@ describe('Avro and Protobuf records', () => {
         values,
       ).catch((thrown: unknown) => thrown)
       assert.ok(error instanceof NotConnected)
-      return judge(error, { kind: 'kafka', source: { brokers: 'kafka.example.com:9092' } } as unknown as StoredPipe)
+      return classifyFailure(error, {
+        kind: 'kafka',
+        source: { brokers: 'kafka.example.com:9092' },
+      } as unknown as StoredPipe)
     }
     registry.answerWith(500)
     const shown = `the schema registry at ${registry.url}/path`

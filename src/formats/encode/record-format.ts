@@ -1,7 +1,7 @@
 // What a format of records asks of those who send them.
 
 import type { RowShape } from '../../runner/rows.ts'
-import type { RecordList, SourceRecord, ValuePlaces } from '../../sources/source.ts'
+import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
 import type { ByteOutput } from './byte-output.ts'
 
 export interface RecordFormat {
@@ -22,5 +22,5 @@ export interface InPlace {
    * Writes values that lie in these bytes, from the first on and at least that one, as far as is good to write at once; gives how
    * far it came. There may be more space between the rows than if each were written by itself.
    */
-  writeSome(bytes: Buffer, places: ValuePlaces, values: { first: number; end: number }, out: ByteOutput): number
+  writeSome(bytes: Buffer, places: ValueOffsets, values: { first: number; end: number }, out: ByteOutput): number
 }

@@ -3,14 +3,14 @@
 
 import type { RefusedRow } from '../../runner/delivery.ts'
 import type { Rows, RowToKeep } from '../../runner/rows.ts'
-import type { RecordList, SourceRecord, ValuePlaces } from '../../sources/source.ts'
+import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
 import { Undecodable } from '../decode/decode.ts'
 import { ByteOutput, OutputFull } from './byte-output.ts'
 import { packMeta, unpackMeta } from './kept-meta.ts'
 import { chooseRecords } from './record-choice.ts'
 import type { InPlace, RecordFormat } from './record-format.ts'
-import { makeRest, type Rest } from './rest.ts'
 import { partOf, partWithout } from './row-parts.ts'
+import { makeYieldToLoop, type YieldToLoop } from './yield-to-loop.ts'
 
 /** What is given away at once. */
 const chunkBytes = 192 * 1024
@@ -37,7 +37,7 @@ export async function encodeRecords(
   signal: AbortSignal,
 ): Promise<Rows> {
   const format = (await unprepared.prepare?.(records, signal)) ?? unprepared
-  const rest = makeRest(signal)
+  const rest = makeYieldToLoop(signal)
   const { places } = records
   if (format.inPlace && places) {
     const { undecodable, readBytes } = await checkInPlace(format.inPlace, places, rest)
@@ -61,8 +61,8 @@ const nothingWritten: Records['written'] = { count: 0, chunks: [] }
 
 async function checkInPlace(
   { check }: InPlace,
-  { starts, ends, runs }: ValuePlaces,
-  rest: Rest,
+  { starts, ends, runs }: ValueOffsets,
+  rest: YieldToLoop,
 ): Promise<Pick<Records, 'undecodable' | 'readBytes'>> {
   const undecodable: RefusedRow[] = []
   let [index, readBytes] = [0, 0]
@@ -169,7 +169,7 @@ function bodyOf(parts: Records): Generator<Uint8Array, void> {
 function* bodyInPlace(
   { undecodable }: Records,
   { writeSome }: InPlace,
-  places: ValuePlaces,
+  places: ValueOffsets,
 ): Generator<Uint8Array, void> {
   const out = new ByteOutput()
   let [first, skipped] = [0, 0]

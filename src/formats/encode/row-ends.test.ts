@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { delimitedRowEnds } from './delimited-scan.ts'
 import type { ObjectFormat } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
-import { makeRest } from './rest.ts'
 import { type Ending, findEnds, jsonLineEnds, jsonListEnds, type RowEnds } from './row-ends.ts'
+import { makeYieldToLoop } from './yield-to-loop.ts'
 
 const kinds: Record<string, RowEnds> = {
   'lines of JSON': jsonLineEnds,
@@ -65,7 +65,7 @@ describe('ends of rows', () => {
 describe('long work', () => {
   it('rests when its time is over, and ends when it is called off', async () => {
     const calling = new AbortController()
-    const rest = makeRest(calling.signal)
+    const rest = makeYieldToLoop(calling.signal)
     assert.equal(rest(), undefined)
     const busyUntilMs = performance.now() + 25
     while (performance.now() < busyUntilMs);

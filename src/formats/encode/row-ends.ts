@@ -1,7 +1,7 @@
 // Where the rows of an object end, in a part of its bytes that begins with a row.
 import type { Buffer } from 'node:buffer'
 import { code, endOfValue, isSpace, skipSpace } from './json-scan.ts'
-import type { Rest } from './rest.ts'
+import type { YieldToLoop } from './yield-to-loop.ts'
 
 /** How the bytes end: anywhere, behind a row, or with the object. */
 export type Ending = 'anywhere' | 'row' | 'object'
@@ -22,7 +22,7 @@ const stepBytes = 1024 * 1024
 export async function findEnds(
   rowEnds: RowEnds,
   bytes: Buffer,
-  { ending, rest, firstStepBytes = stepBytes }: { ending: Ending; rest: Rest; firstStepBytes?: number },
+  { ending, rest, firstStepBytes = stepBytes }: { ending: Ending; rest: YieldToLoop; firstStepBytes?: number },
 ): Promise<Uint32Array> {
   let ends = new EndList()
   // What one step has found is copied before the next: to throw away lists by megabytes has all memory searched for what is left.

@@ -5,14 +5,14 @@ import type { Row } from '../../sources/source.ts'
 import { excerptOf, Undecodable } from '../decode/decode.ts'
 import { decodeDelimited } from '../decode/delimited-rows.ts'
 import { BudgetSpent } from '../decode/sample-budget.ts'
-import { type FitJudge, makeFitJudge } from '../decode/value-fit.ts'
+import { makeValueCheck, type ValueCheck } from '../decode/value-fit.ts'
 
 /** Undefined when nothing is found. The bytes are those that the engine gets. */
 export type FindProblem = (bytes: Buffer) => string | undefined
 
 export function problemFinder(shape: RowShape): FindProblem {
   const budget = { values: Number.POSITIVE_INFINITY, unpackedBytes: Number.POSITIVE_INFINITY }
-  const judged = shape.fields.map(({ name, type }) => ({ name, type, judge: makeFitJudge(type, budget) }))
+  const judged = shape.fields.map(({ name, type }) => ({ name, type, judge: makeValueCheck(type, budget) }))
   const rowOf = shape.format === 'JSONEachRow' ? objectIn : valuesIn(shape)
   return (bytes) => {
     try {
@@ -27,7 +27,7 @@ export function problemFinder(shape: RowShape): FindProblem {
 
 function problemOf(
   row: Row | undefined,
-  judged: { name: string; type: string; judge: FitJudge }[],
+  judged: { name: string; type: string; judge: ValueCheck }[],
 ): string | undefined {
   for (const { name, type, judge } of judged) {
     const problem = row && judge(row[name])

@@ -11,7 +11,7 @@ import { openExclusive } from '../../database/exclusive.ts'
 import type { Dialect } from '../../database/sql.ts'
 import { newId } from '../../lib/id.ts'
 import { newMasterKeys, Vault } from '../../lib/vault.ts'
-import { secretsPlace } from '../../pipes/store.ts'
+import { secretsContext } from '../../pipes/store.ts'
 import { loadMasterKeys, writeMasterKeys } from '../master-keys.ts'
 import { placeOf } from '../stored-data.ts'
 import { addKey, countByKey, removeKey, rotateKeys } from './change-keys.ts'
@@ -117,7 +117,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
 
     it('what cannot be opened is left as it is, and keeps nobody from rotating', async () => {
       const pipeId = app.sample.pipeIds.kafka
-      const place = secretsPlace({ id: pipeId, organizationId: app.sample.organizationId })
+      const place = secretsContext({ id: pipeId, organizationId: app.sample.organizationId })
       const lost = new Vault(newMasterKeys()).seal('{}', place)
       const database = await openExclusive(placeOf(config), 'keys')
       const [{ secrets }] = (await database.rows(`SELECT secrets FROM pipes WHERE id = '${pipeId}'`)) as [

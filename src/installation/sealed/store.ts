@@ -1,11 +1,11 @@
 // Everything in the database that is sealed with a master key: where it is, and where it may be opened. What is not in this list
 // is lost when its key is removed.
 import { type Sql, type SqlValues, type Statement, statement } from '../../database/sql.ts'
-import { answerPlace } from '../../idempotency/store.ts'
-import type { Place } from '../../lib/vault.ts'
-import { secretsPlace } from '../../pipes/store.ts'
-import { passwordPlace } from '../../services/service.ts'
-import { keyCheckPlace } from '../installation.ts'
+import { answerContext } from '../../idempotency/store.ts'
+import type { SealContext } from '../../lib/vault.ts'
+import { secretsContext } from '../../pipes/store.ts'
+import { passwordContext } from '../../services/service.ts'
+import { keyCheckContext } from '../installation.ts'
 
 /** Its key columns, as they are named below. */
 type RowKey = Record<string, string | number>
@@ -14,7 +14,7 @@ type SealedRow = RowKey & { sealed: string }
 export interface SealedColumn {
   readonly table: string
   readonly column: string
-  readonly placeOf: (row: RowKey) => Place
+  readonly placeOf: (row: RowKey) => SealContext
   readonly firstKey: RowKey
   readonly list: Statement<SqlValues, SealedRow>
   readonly replace: Statement<SqlValues, never>
@@ -23,15 +23,15 @@ export interface SealedColumn {
 }
 
 export const sealedColumns: readonly SealedColumn[] = [
-  sealedColumn('installation', 'key_check', { id: 0 }, [], () => keyCheckPlace),
+  sealedColumn('installation', 'key_check', { id: 0 }, [], () => keyCheckContext),
   sealedColumn('services', 'endpoint_password', { id: '' }, ['organization_id'], (row) =>
-    passwordPlace({ id: String(row.id), organizationId: String(row.organization_id) }),
+    passwordContext({ id: String(row.id), organizationId: String(row.organization_id) }),
   ),
   sealedColumn('pipes', 'secrets', { id: '' }, ['organization_id'], (row) =>
-    secretsPlace({ id: String(row.id), organizationId: String(row.organization_id) }),
+    secretsContext({ id: String(row.id), organizationId: String(row.organization_id) }),
   ),
   sealedColumn('source_leftovers', 'secrets', { pipe_id: '' }, ['organization_id'], (row) =>
-    secretsPlace({ id: String(row.pipe_id), organizationId: String(row.organization_id) }),
+    secretsContext({ id: String(row.pipe_id), organizationId: String(row.organization_id) }),
   ),
   sealedColumn(
     'idempotency_records',
@@ -39,7 +39,7 @@ export const sealedColumns: readonly SealedColumn[] = [
     { organization_id: '', caller_id: '', idempotency_key: '' },
     [],
     (row) =>
-      answerPlace({
+      answerContext({
         organizationId: String(row.organization_id),
         callerId: String(row.caller_id),
         idempotencyKey: String(row.idempotency_key),
@@ -83,7 +83,7 @@ export async function listSealedOtherwise(
   sql: Sql,
   column: SealedColumn,
   { after, keyId, limit }: { after: RowKey; keyId: string; limit: number },
-): Promise<{ key: RowKey; sealed: string; place: Place }[]> {
+): Promise<{ key: RowKey; sealed: string; place: SealContext }[]> {
   const rows = await sql.all(column.list, { ...valuesOf(after), prefix: `${keyId}.`, limit })
   return rows.map((row) => {
     const key = Object.fromEntries(Object.keys(column.firstKey).map((name) => [name, row[name]!]))

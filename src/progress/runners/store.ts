@@ -1,6 +1,6 @@
 // The processes that run pipes. One that has not been seen for a while has ended; its leases end with it.
 import { type Sql, statement } from '../../database/sql.ts'
-import { keepDelivered, type WorkerPlace } from '../store.ts'
+import { keepDelivered, type WorkerLease } from '../store.ts'
 import { tellable } from '../texts.ts'
 import type { ToldStatus } from '../workers/store.ts'
 
@@ -60,7 +60,7 @@ export interface RunnerReport {
 }
 
 /** Renews all leases of a runner; returns the places that are its own. */
-export async function reportRunner(sql: Sql, report: RunnerReport): Promise<WorkerPlace[]> {
+export async function reportRunner(sql: Sql, report: RunnerReport): Promise<WorkerLease[]> {
   const { runnerId, startedAt, now, expiresAt } = report
   await sql.run(seeRunnerStatement, { runnerId, startedAt, now })
   await sql.run(renewStatement, { runnerId, expiresAt })

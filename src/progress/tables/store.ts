@@ -3,8 +3,8 @@
 import { type Sql, statement } from '../../database/sql.ts'
 import type { Destination } from '../../pipes/destination.ts'
 import type { StoredTable, TableRange } from '../../runner/postgres/table-store.ts'
-import type { FigureChanges } from '../../runner/worker.ts'
-import { addFigures, lockPlace, type WorkerPlace } from '../store.ts'
+import type { CounterChanges } from '../../runner/worker.ts'
+import { addCounters, lockLease, type WorkerLease } from '../store.ts'
 import { fromKept, toKept } from '../texts.ts'
 
 type TableKey = { pipeId: string; targetTable: string }
@@ -121,12 +121,12 @@ export async function listRanges(sql: Sql, key: TableKey): Promise<TableRange[]>
 }
 
 export interface TableToSave {
-  place: WorkerPlace
+  place: WorkerLease
   table: StoredTable
 }
 
 export async function saveTable(sql: Sql, { place, table }: TableToSave): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const [columns, shape] = [JSON.stringify(table.columns), table.shape && JSON.stringify(table.shape)]
   await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns, shape })
   return true
@@ -154,9 +154,9 @@ export async function requestReload(
 /** A worker asks, because changes are lost that it had yet to read. Tables that are kept get all that comes from now on. */
 export async function requestOwnReload(
   sql: Sql,
-  { place, kept, now }: { place: WorkerPlace; kept: string[]; now: string },
+  { place, kept, now }: { place: WorkerLease; kept: string[]; now: string },
 ): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const { organizationId, pipeId } = place
   await requestReload(sql, { organizationId, pipeId, now })
   for (const targetTable of kept) await sql.run(keepStatement, { pipeId, targetTable, now })
@@ -164,18 +164,18 @@ export async function requestOwnReload(
 }
 
 export interface TableToRemove {
-  place: WorkerPlace
+  place: WorkerLease
   targetTable: string
 }
 
 export async function removeTable(sql: Sql, { place, targetTable }: TableToRemove): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   await sql.run(removeStatement, { pipeId: place.pipeId, targetTable })
   return true
 }
 
 export interface LoadToPlan {
-  place: WorkerPlace
+  place: WorkerLease
   targetTable: string
   ranges: TableRange[]
   rowsEstimated: number | null
@@ -184,7 +184,7 @@ export interface LoadToPlan {
 
 export async function planLoad(sql: Sql, plan: LoadToPlan): Promise<boolean> {
   const { place, targetTable, ranges, rowsEstimated, now } = plan
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const key = { pipeId: place.pipeId, targetTable }
   await sql.run(removeRangesStatement, key)
   await sql.run(planStatement, { ...key, rowsEstimated, rangeCount: ranges.length, now })
@@ -206,31 +206,31 @@ function rangeValues(key: TableKey, ranges: TableRange[]): RangeValues {
 }
 
 export interface RangeToFinish {
-  place: WorkerPlace
+  place: WorkerLease
   targetTable: string
   number: number
   rows: number
-  figures: FigureChanges
+  figures: CounterChanges
   now: string
 }
 
 export async function finishRange(sql: Sql, change: RangeToFinish): Promise<boolean> {
   const { place, targetTable, number, rows, figures, now } = change
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const key = { pipeId: place.pipeId, targetTable }
   if ((await sql.run(finishRangeStatement, { ...key, number })) === 0) return true
   await sql.run(countRangeStatement, { ...key, rows })
-  await addFigures(sql, place.pipeId, figures, now)
+  await addCounters(sql, place.pipeId, figures, now)
   return true
 }
 
 export interface SwapToFinish {
-  place: WorkerPlace
+  place: WorkerLease
   shadowTable: string
 }
 
 export async function finishSwap(sql: Sql, { place, shadowTable }: SwapToFinish): Promise<boolean> {
-  if (!(await lockPlace(sql, place))) return false
+  if (!(await lockLease(sql, place))) return false
   const { pipeId } = place
   const shadow = { pipeId, targetTable: shadowTable }
   const replaces = (await sql.first(replacedStatement, shadow))?.replaces

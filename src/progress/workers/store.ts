@@ -10,12 +10,12 @@ import { isCompleted, isLive, settledState, type WorkerState, workingStates } fr
 import {
   clearLastError,
   keepDelivered,
-  lockPlace,
+  lockLease,
   setDelivery,
   setLastError,
   setReplayError,
   setRetained,
-  type WorkerPlace,
+  type WorkerLease,
 } from '../store.ts'
 import { tellable } from '../texts.ts'
 
@@ -46,7 +46,7 @@ interface PipeRow {
   rows_rejected: number | null
 }
 
-type PlaceValues = { pipeId: string; slot: number; epoch: number }
+type LeaseValues = { pipeId: string; slot: number; epoch: number }
 
 const workerColumns = 'pipe_id, slot, slots, runner_id, epoch, expires_at, pipe_version, state, reason, phase'
 const listStatement = statement<Record<string, never>, WorkerRow>(`SELECT ${workerColumns} FROM pipe_workers`)
@@ -71,19 +71,19 @@ const endReplayStatement = statement<{ pipeId: string; organizationId: string; r
   `UPDATE pipes SET replay_requested_at = NULL
    WHERE id = :pipeId AND organization_id = :organizationId AND replay_requested_at = :requestedAt`,
 )
-const claimStatement = statement<PlaceValues & { slots: number; runnerId: string; expiresAt: string }>(
+const claimStatement = statement<LeaseValues & { slots: number; runnerId: string; expiresAt: string }>(
   `INSERT INTO pipe_workers (pipe_id, slot, slots, runner_id, epoch, expires_at)
    VALUES (:pipeId, :slot, :slots, :runnerId, :epoch, :expiresAt)
    ON CONFLICT (pipe_id, slot) DO UPDATE SET slots = excluded.slots, runner_id = excluded.runner_id,
      epoch = excluded.epoch, expires_at = excluded.expires_at, pipe_version = 0, state = 'starting', reason = NULL,
      doing = '', lag_records = NULL, phase = NULL, delivered_until = NULL`,
 )
-const releaseStatement = statement<PlaceValues>(
+const releaseStatement = statement<LeaseValues>(
   'DELETE FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch',
 )
 const releaseAllStatement = statement<{ pipeId: string }>('DELETE FROM pipe_workers WHERE pipe_id = :pipeId')
 const setStatusStatement = statement<
-  PlaceValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase' | 'deliveredUntil'>
+  LeaseValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase' | 'deliveredUntil'>
 >(
   `UPDATE pipe_workers SET pipe_version = :pipeVersion, state = :state, reason = :reason, doing = :doing,
      lag_records = :lag, phase = :phase, delivered_until = :deliveredUntil
@@ -162,7 +162,7 @@ export async function claimWorkers(sql: Sql, claim: WorkerClaim): Promise<Claime
 }
 
 export interface ToldStatus {
-  place: WorkerPlace
+  place: WorkerLease
   pipeVersion: number
   state: WorkerState
   reason: string | null
@@ -180,7 +180,7 @@ export interface ToldStatus {
 /** Keeps what a worker says of itself, and what that makes of its pipe. False when the place is another's. */
 export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
   const { place, pipeVersion, state, reason, doing, lag, phase, retainedBytes, deliveredUntil, delivery, now } = told
-  const held = await lockPlace(sql, place)
+  const held = await lockLease(sql, place)
   if (!held) return false
   const { organizationId, pipeId, slot, epoch } = place
   await sql.run(setStatusStatement, {

@@ -28,7 +28,7 @@ export interface ChangeLines {
 }
 
 /** A column of the target, and where it is in the tuples of the relation. */
-interface Place extends LineColumn {
+interface LeasedWorker extends LineColumn {
   /** The server sends it with the old key. */
   isIdentity: boolean
   /** By it the row is found in the target. */
@@ -40,7 +40,7 @@ export function makeChangeLines(
   columns: readonly Omit<LineColumn, 'index'>[],
   { keyColumns }: { keyColumns: readonly string[] },
 ): ChangeLines {
-  const places = columns.map((column): Place => {
+  const places = columns.map((column): LeasedWorker => {
     const index = relation.columns.findIndex(({ name }) => name === column.name)
     const isIdentity = relation.columns[index]?.isKey ?? false
     return { ...column, index, isIdentity, isKey: keyColumns.includes(column.name) }

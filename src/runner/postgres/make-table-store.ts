@@ -1,11 +1,11 @@
 // What the worker of a postgres pipe keeps of its tables in the database, under its place, as ../worker-store.ts does.
-import type { WorkerPlace } from '../../progress/store.ts'
+import type { WorkerLease } from '../../progress/store.ts'
 import { findReloadRequest, listRanges, listRivals, listTables } from '../../progress/tables/store.ts'
 import { held, type RunnerDatabase } from '../worker-store.ts'
 import type { TableStore } from './table-store.ts'
 
 /** Rejects with a Problem when the database is away: then nobody knows whether a write was made, and it may be sent again. */
-export function makeTableStore({ reader, write }: RunnerDatabase, place: WorkerPlace): TableStore {
+export function makeTableStore({ reader, write }: RunnerDatabase, place: WorkerLease): TableStore {
   const { organizationId, pipeId } = place
   const now = (): string => new Date().toISOString()
   return {

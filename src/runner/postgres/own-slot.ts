@@ -4,9 +4,9 @@ import { PostgresError, type PostgresLink } from '../../sources/postgres/postgre
 import { advanceSlot, createSlot, dropSlot, findSlotState } from '../../sources/postgres/postgres-slot.ts'
 import { createSlotStatement, plainName, tableName } from '../../sources/postgres/postgres-words.ts'
 import { SourceChanged } from '../../sources/source.ts'
+import { Unrecoverable } from '../classify-failure.ts'
+import { zeroCounters } from '../counters.ts'
 import type { StoredPosition } from '../delivery.ts'
-import { noFigures } from '../figures.ts'
-import { CannotGoOn } from '../judge.ts'
 import type { WorkerStore } from '../worker.ts'
 import { originPartition, publicationPartition, timelinePartition, walPartition } from './names.ts'
 import type { Replication } from './replication.ts'
@@ -65,7 +65,7 @@ export async function keepSlot(replication: Replication, kept: KeptSlot): Promis
   const isGap = (await tables.listTables()).length > 0
   if (replicationSlotName !== undefined) {
     if (state !== 'there') {
-      throw new CannotGoOn(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
+      throw new Unrecoverable(`the replication slot ${slot} is gone, or has lost changes that it had not given out yet`)
     }
     if (isGap && replicationMode !== 'cdc_only') {
       await reloadCopies(replication, `the publication ${plainName(publication)} was dropped`)
@@ -114,17 +114,17 @@ async function reloadCopies(
 }
 
 /** Whoever starts the pipe again has seen it. */
-async function publicationGone(tables: TableStore, publication: string): Promise<CannotGoOn> {
+async function publicationGone(tables: TableStore, publication: string): Promise<Unrecoverable> {
   // What the tables lack is said by this.
   for (const table of await tables.listTables()) await tables.saveTable({ ...table, coverage: null })
-  return new CannotGoOn(
+  return new Unrecoverable(
     `the publication ${plainName(publication)} was dropped, and with it the changes until it was created again; ` +
       'start the pipe to go on without these changes, or make one with the replicationMode cdc, which loads the tables',
   )
 }
 
-function slotGone(slot: string): CannotGoOn {
-  return new CannotGoOn(
+function slotGone(slot: string): Unrecoverable {
+  return new Unrecoverable(
     `the replication slot ${slot} is gone, and with it the changes since the pipe last ran; ` +
       'make a pipe with the replicationMode cdc, which loads the tables, or go on without these changes after ' +
       createSlotStatement(slot),
@@ -141,7 +141,7 @@ export async function afterLogLost(replication: Replication, error: unknown): Pr
   }
   if (!(error instanceof LogLost)) return error
   if (source.settings.replicationMode === 'cdc_only') {
-    return new CannotGoOn(
+    return new Unrecoverable(
       `the replication slot ${replicationNames(replication).slot} does not have the changes that were on their way`,
     )
   }
@@ -156,5 +156,5 @@ async function forgetPosition(store: WorkerStore, position: string, more: Stored
   const deliveries = await store.listDeliveries()
   const behind = deliveries.filter(({ ranges }) => ranges[0]?.partition === walPartition).map(({ id }) => id)
   const positions = [{ partition: walPartition, position }, ...more]
-  await store.finish({ done: [], behind, positions, figures: noFigures })
+  await store.finish({ done: [], behind, positions, figures: zeroCounters })
 }

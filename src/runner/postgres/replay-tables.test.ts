@@ -17,7 +17,7 @@ import { replayTables } from './replay-tables.ts'
 import type { StoredTable, TableStore } from './table-store.ts'
 import { versionOf } from './versions.ts'
 
-const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedPlaces: [] })
+const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const { signal } = new AbortController()
 const { parts: common } = makeRunnerWorld({
   kind: 'kafka',

@@ -8,7 +8,7 @@ import { type BadRow, EngineError, type EngineTable, type Sink } from '../../eng
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { replayPartition } from '../recover.ts'
-import { type Fate, replayTable, type Trial } from '../replay.ts'
+import { type Fate, replayTable, type Trial } from '../replay-batch.ts'
 import type { RowShape } from '../rows.ts'
 import type { CommonParts } from '../worker.ts'
 import { findLoadOfKept, rowsOfKeptLines, versionOfKept } from './kept-lines.ts'

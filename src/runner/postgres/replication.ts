@@ -3,10 +3,10 @@ import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import type { PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import type { Surroundings } from '../../sources/source.ts'
-import { deliver, type Pending } from '../deliver.ts'
-import { noFigures } from '../figures.ts'
+import { zeroCounters } from '../counters.ts'
+import { deliver, type Pending } from '../deliver-batch.ts'
 import type { CommonSession } from '../session.ts'
-import type { CommonParts, FigureChanges } from '../worker.ts'
+import type { CommonParts, CounterChanges } from '../worker.ts'
 import type { TableStore } from './table-store.ts'
 import type { Target } from './target.ts'
 
@@ -41,8 +41,8 @@ export async function send(
   replication: Replication,
   target: Target,
   { token, rows, isRepeat, identity }: Pick<Pending, 'rows' | 'isRepeat' | 'identity'> & { token: string },
-): Promise<FigureChanges | undefined> {
-  if (rows.count === 0) return noFigures
+): Promise<CounterChanges | undefined> {
+  if (rows.count === 0) return zeroCounters
   const pending: Pending = { id: token, rows, isRepeat, identity }
   // Which rows were refused need not be known again: a batch that the engine has by its token is not looked at.
   const store = { ...replication.store, refuse: async () => undefined }

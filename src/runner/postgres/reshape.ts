@@ -4,7 +4,7 @@ import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
 import { SourceChanged } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
-import { CannotGoOn } from '../judge.ts'
+import { Unrecoverable } from '../classify-failure.ts'
 import type { ReloadNeed } from './changes.ts'
 import type { Replication } from './replication.ts'
 import { checkChange } from './table-change.ts'
@@ -73,7 +73,7 @@ export async function reload(
   if (!target) return
   const [what, { stored }] = [whatOf(target), target]
   if (source.settings.replicationMode === 'cdc_only') {
-    throw new CannotGoOn(`${what}; make a pipe with the replicationMode cdc, which loads the tables`)
+    throw new Unrecoverable(`${what}; make a pipe with the replicationMode cdc, which loads the tables`)
   }
   // Another request than that of the pipe.
   await tables.saveTable({ ...stored, reloadRequestedAt: new Date().toISOString() })

@@ -4,7 +4,7 @@ import type { DescribedSource, DescribedTable } from '../../sources/postgres/pos
 import { tableName } from '../../sources/postgres/postgres-words.ts'
 import { type FailureCode, ProbeFailure, SourceChanged } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
-import { judge } from '../judge.ts'
+import { classifyFailure } from '../classify-failure.ts'
 import type { Replication } from './replication.ts'
 import { checkChange, keepShape } from './table-change.ts'
 import { coverageOf, lossOf, replicationNames } from './table-coverage.ts'
@@ -54,7 +54,7 @@ export async function watchSource(replication: Replication, targets: Targets, si
 }
 
 function blindnessOf({ parts: { pipe } }: Replication, error: unknown): string {
-  const trouble = judge(error, pipe)
+  const trouble = classifyFailure(error, pipe)
   const reason = trouble && 'reason' in trouble ? trouble.reason : 'the catalog of the source cannot be read'
   return `${reason}; changes of publications, partitions and types are not noticed`
 }

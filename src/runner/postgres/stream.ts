@@ -12,9 +12,9 @@ import {
 } from '../../sources/postgres/postgres-link.ts'
 import { findWalEnd } from '../../sources/postgres/postgres-wal-end.ts'
 import { tableName } from '../../sources/postgres/postgres-words.ts'
+import { addCounters, zeroCounters } from '../counters.ts'
 import { type DeliveryRange, tokenOf } from '../delivery.ts'
-import { addFigures, noFigures } from '../figures.ts'
-import type { FigureChanges } from '../worker.ts'
+import type { CounterChanges } from '../worker.ts'
 import { type Changes, type Gathered, makeChanges, type ReloadNeed } from './changes.ts'
 import { completeRows } from './completer.ts'
 import { lineRows, shapeOf } from './line-rows.ts'
@@ -96,7 +96,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     const ranges = [{ partition: walPartition, from: lsnText(gatheredFrom), next: lsnText(changes.commitLsn) }]
     const id = left?.id ?? tokenOf(replication.parts.pipe.id, ranges)
     if (!left) await store.begin({ id, number: nextNumber++, ranges })
-    open = { id, isRepeat: left !== undefined, chunk: 0, figures: noFigures }
+    open = { id, isRepeat: left !== undefined, chunk: 0, figures: zeroCounters }
     return open
   }
 
@@ -121,7 +121,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
         const figures = await sendLines(one, batch, chunk)
         // It was given up because the worker is to stop: the batch stays recorded.
         if (!figures) throw new GivenUp()
-        batch.figures = addFigures(batch.figures, figures)
+        batch.figures = addCounters(batch.figures, figures)
       }
     }
     await Promise.all(Array.from({ length: Math.min(insertsAtOnce, waiting.length) }, sendNext))
@@ -131,7 +131,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     { target, number, columns, keyColumns, lines }: Gathered,
     { id, isRepeat }: OpenBatch,
     chunk: number,
-  ): Promise<FigureChanges | undefined> => {
+  ): Promise<CounterChanges | undefined> => {
     if (lines.incomplete.length > 0) {
       await completing.run(() => completeRows(parts.link, target.mapping, keyColumns, lines.incomplete))
     }
@@ -181,8 +181,8 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     if (batch.isRepeat) await settled()
   }
 
-  const withRetries = (figures: FigureChanges): FigureChanges =>
-    addFigures(figures, { retries: replication.takeRetries() })
+  const withRetries = (figures: CounterChanges): CounterChanges =>
+    addCounters(figures, { retries: replication.takeRetries() })
 
   const dueInMs = (): number =>
     changes.count >= pullBatchSize ? 0 : lastSentMs + syncIntervalSeconds * 1_000 - performance.now()
@@ -265,7 +265,7 @@ interface OpenBatch {
   id: string
   isRepeat: boolean
   chunk: number
-  figures: FigureChanges
+  figures: CounterChanges
 }
 
 /** The log does not have the transactions any more that were on their way. */

@@ -4,10 +4,10 @@ import { describe, it } from 'node:test'
 import { onBothDatabases } from '../../../test/harness.ts'
 import { leastPipes, serviceOfPipes } from '../../../test/pipes.ts'
 import { MemoryTables } from '../../../test/runner-world/memory-tables.ts'
-import type { WorkerPlace } from '../../progress/store.ts'
-import { noFigures } from '../figures.ts'
-import { StoreFailure } from '../judge.ts'
-import { type FigureChanges, PlaceLost } from '../worker.ts'
+import type { WorkerLease } from '../../progress/store.ts'
+import { StoreFailure } from '../classify-failure.ts'
+import { zeroCounters } from '../counters.ts'
+import { type CounterChanges, LeaseLost } from '../worker.ts'
 import { guardTables } from './guard-tables.ts'
 import { makeTableStore } from './make-table-store.ts'
 import type { StoredTable, TableStore } from './table-store.ts'
@@ -37,7 +37,7 @@ const orders: StoredTable = {
   loadEndedAt: null,
 }
 const shadow: StoredTable = { ...orders, targetTable: 'orders_penstock_resync', replaces: 'orders', loadId: 'load-2' }
-const figures: FigureChanges = { ...noFigures, rowsRead: 10, bytesRead: 100, rowsWritten: 10, inserts: 1 }
+const figures: CounterChanges = { ...zeroCounters, rowsRead: 10, bytesRead: 100, rowsWritten: 10, inserts: 1 }
 
 /** Several, in several statements, and not in order. */
 const manyRanges = Array.from({ length: 61 }, (_, index) => ({ number: 60 - index, range: `{"from":${60 - index}}` }))
@@ -172,7 +172,7 @@ function keeps(makeKept: () => Promise<Kept>): void {
       () => store.finishRange('orders', { number: 1, rows: 10, figures }),
       () => store.finishSwap('orders_penstock_resync'),
     ]
-    for (const write of writes) await assert.rejects(write, PlaceLost)
+    for (const write of writes) await assert.rejects(write, LeaseLost)
     assert.deepEqual(await successor.listTables(), before)
     assert.equal((await successor.listRanges('orders')).length, 61)
     await successor.finishRange('orders', { number: 1, rows: 10, figures })
@@ -201,7 +201,7 @@ onBothDatabases('the tables of a pipe keep', (app) => {
       const [now, expiresAt] = [nowMs, nowMs + 15_000].map((ms) => new Date(ms).toISOString()) as [string, string]
       const claim = { organizationId, pipeId, runnerId, now, expiresAt, limit: 1 }
       const { epoch } = await database.write('claimWorkers', claim, organizationId)
-      const place: WorkerPlace = { organizationId, pipeId, slot: 0, epoch }
+      const place: WorkerLease = { organizationId, pipeId, slot: 0, epoch }
       return makeTableStore(database, place)
     }
     return {
@@ -228,7 +228,7 @@ onBothDatabases('the tables of a pipe keep', (app) => {
     assert.equal((await send('DELETE', `/${pipeId}`)).status, 200)
     assert.deepEqual(await app().query(`SELECT * FROM pipe_tables WHERE pipe_id = '${pipeId}'`), [])
     assert.deepEqual(await app().query(`SELECT * FROM pipe_table_ranges WHERE pipe_id = '${pipeId}'`), [])
-    await assert.rejects(store.saveTable(orders), PlaceLost)
+    await assert.rejects(store.saveTable(orders), LeaseLost)
   })
 })
 
@@ -248,7 +248,7 @@ describe('guarded tables', () => {
     await guarded.removeTable('orders')
     assert.deepEqual(await guarded.listTables(), [])
     tables.of({ epoch: 2 })
-    await assert.rejects(guarded.saveTable(orders), PlaceLost)
+    await assert.rejects(guarded.saveTable(orders), LeaseLost)
     ending.abort(new Error('ended'))
     await assert.rejects(guarded.listTables(), /ended/)
   })

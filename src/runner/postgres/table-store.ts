@@ -1,6 +1,6 @@
 // What the worker of a postgres pipe keeps of its tables: how each is filled and how far its load has come.
 import type { FoundColumn } from '../../sources/postgres/postgres-columns.ts'
-import type { FigureChanges } from '../worker.ts'
+import type { CounterChanges } from '../worker.ts'
 
 export interface TableRange {
   number: number
@@ -62,7 +62,7 @@ export interface StoredTable {
   loadEndedAt: string | null
 }
 
-/** Everything that writes rejects with PlaceLost when another has the place of the worker. */
+/** Everything that writes rejects with LeaseLost when another has the place of the worker. */
 export interface TableStore {
   listTables(): Promise<StoredTable[]>
   /** The names of other pipes of the service that fill a table of this name, with the databases that they fill. */
@@ -83,7 +83,7 @@ export interface TableStore {
   /** Those that are not done, in order. */
   listRanges(targetTable: string): Promise<TableRange[]>
   /** The engine has it: counts rows, and figures as `finish` of WorkerStore does. */
-  finishRange(targetTable: string, change: { number: number; rows: number; figures: FigureChanges }): Promise<void>
+  finishRange(targetTable: string, change: { number: number; rows: number; figures: CounterChanges }): Promise<void>
   /** In one transaction: the shadow is now the table of the mapping, and what was kept of the one before is gone. */
   finishSwap(shadowTable: string): Promise<void>
 }

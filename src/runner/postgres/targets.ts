@@ -6,7 +6,7 @@ import { type EngineColumn, EngineError } from '../../engine/engine.ts'
 import type { TableMapping } from '../../pipes/table-mappings.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import type { DescribedSource, DescribedTable } from '../../sources/postgres/postgres-describe.ts'
-import { CannotGoOn } from '../judge.ts'
+import { Unrecoverable } from '../classify-failure.ts'
 import { versionColumn } from './names.ts'
 import type { Replication } from './replication.ts'
 import { findChange } from './table-change.ts'
@@ -101,8 +101,8 @@ export async function openTargets(replication: Replication, described: Described
 }
 
 /** They are not loaded. Whoever starts the pipe again has seen that. */
-function missedChanges([loss]: string[]): CannotGoOn {
-  return new CannotGoOn(`${loss}; start the pipe to go on without these changes, or make one that loads its tables`)
+function missedChanges([loss]: string[]): Unrecoverable {
+  return new Unrecoverable(`${loss}; start the pipe to go on without these changes, or make one that loads its tables`)
 }
 
 /** Before any table is opened: a shadow that has got its new name must not be made once more. */

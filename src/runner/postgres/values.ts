@@ -24,8 +24,8 @@ import {
 } from '../../sources/postgres/postgres-types.ts'
 import { makeArrayWriter } from './arrays.ts'
 import type { FieldOutput } from './field-output.ts'
-import { findMomentValues } from './moments.ts'
 import { nullText } from './text-fields.ts'
+import { findMomentValues } from './timestamp-values.ts'
 
 export type { EngineAbilities }
 

@@ -2,14 +2,14 @@
 // sends them to the table.
 
 import type { BadRow } from '../../engine/engine.ts'
-import { keyOf } from '../../sources/object-storage/object-shares.ts'
+import { keyOf } from '../../sources/object-storage/object-assignment.ts'
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { finishedPosition } from '../../sources/source.ts'
+import { addCounters, zeroCounters } from '../counters.ts'
 import { type DeliveryRange, tokenOf } from '../delivery.ts'
-import { addFigures, noFigures } from '../figures.ts'
 import type { Rows } from '../rows.ts'
 import type { Session } from '../session.ts'
-import type { FigureChanges } from '../worker.ts'
+import type { CounterChanges } from '../worker.ts'
 
 /** In place of what is needed to encode a row again. */
 export const notARow = 'penstock:not-a-row'
@@ -55,14 +55,14 @@ export function nameOf(partition: string): Uint8Array {
 export async function keepGivenUp(
   { sink, signal, parts }: Pick<Session, 'sink' | 'signal' | 'parts'>,
   givenUp: GivenUp[],
-): Promise<FigureChanges> {
+): Promise<CounterChanges> {
   const at = new Date().toISOString()
   const rows = givenUp.map((one): BadRow => {
     const { range = rangeOf(one.partition), ...kept } = one
     return { ...kept, id: `${tokenOf(parts.pipe.id, [range])}-0`, meta: notARow, at }
   })
   if (rows.length > 0) await sink.keepBadRows(rows, signal)
-  return addFigures(noFigures, { rowsRead: rows.length, rowsRefused: rows.length })
+  return addCounters(zeroCounters, { rowsRead: rows.length, rowsRefused: rows.length })
 }
 
 /** Only when nothing of them is under way. */
@@ -70,7 +70,7 @@ export async function finishGivenUp(
   session: Pick<Session, 'sink' | 'signal' | 'parts' | 'store' | 'takeRetries'>,
   givenUp: GivenUp[],
 ): Promise<void> {
-  const figures = addFigures(await keepGivenUp(session, givenUp), { retries: session.takeRetries() })
+  const figures = addCounters(await keepGivenUp(session, givenUp), { retries: session.takeRetries() })
   const positions = givenUp.map(({ partition }) => ({ partition, position: finishedPosition }))
   await session.store.finish({ done: [], behind: [], positions, figures })
 }

@@ -1,6 +1,6 @@
 // The partitions that a reader reads: which they are, where each stands and who leads it.
 import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import { isNumberedOfShare } from '../share.ts'
+import { isAssignedByNumber } from '../assignment.ts'
 import type { Positions, Selection } from '../source.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { earliest } from './kafka-fetch.ts'
@@ -102,7 +102,7 @@ function missingPartitions(
 
 function isAssigned(partition: TopicPartition, { selection: { share, until } }: Assignment): boolean {
   const name = partitionName(partition)
-  return until ? until[name] !== undefined : isNumberedOfShare(name, share)
+  return until ? until[name] !== undefined : isAssignedByNumber(name, share)
 }
 
 /**

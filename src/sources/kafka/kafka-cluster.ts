@@ -11,7 +11,7 @@ import {
 import { hostOfUrl } from '../../lib/host.ts'
 import { ProbeFailure, type ProbeStep } from '../source.ts'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
-import { type BrokerPlace, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
+import { type BrokerAddress, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
 import { makeTurnstile } from './kafka-pace.ts'
 
 export interface TopicPartition {
@@ -20,16 +20,16 @@ export interface TopicPartition {
   /** A topic that is deleted and created again has another one. Undefined where the brokers have none. */
   topicId: string | undefined
   /** Undefined while the partition has none. */
-  leader: BrokerPlace | undefined
+  leader: BrokerAddress | undefined
 }
 
 export interface KafkaCluster {
   /** All partitions of all topics of the source, as they are now. Rejects with a ProbeFailure when a topic is not there. */
   loadPartitions(): Promise<TopicPartition[]>
   /** The broker that keeps the positions of the group, or why it is not told. */
-  findCoordinator(group: string): Promise<{ place?: BrokerPlace; errorCode: number }>
+  findCoordinator(group: string): Promise<{ place?: BrokerAddress; errorCode: number }>
   /** One connection for each place and purpose. Rejects with a ProbeFailure. */
-  connectionTo(place: BrokerPlace, purpose?: 'group'): Promise<BrokerConnection>
+  connectionTo(place: BrokerAddress, purpose?: 'group'): Promise<BrokerConnection>
 }
 
 const metadataApis = [metadataV12.api, metadataV10.api, metadataV8.api, metadataV4.api] as const
@@ -99,7 +99,7 @@ export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep)
   }
 }
 
-function keyOf({ host, port }: BrokerPlace, purpose = 'records'): string {
+function keyOf({ host, port }: BrokerAddress, purpose = 'records'): string {
   return `${host} ${port} ${purpose}`
 }
 
@@ -117,7 +117,7 @@ function tooManyBrokers(): ProbeFailure {
 async function connectFirst(
   access: KafkaAccess,
   begin: ((step: ProbeStep) => void) | undefined,
-): Promise<{ place: BrokerPlace; connection: BrokerConnection }> {
+): Promise<{ place: BrokerAddress; connection: BrokerConnection }> {
   const places = access.config.brokers.split(',').map(placeOf)
   const timeoutMs = Math.max(leastConnectTimeoutMs, Math.floor(connectTimeoutMs / places.length))
   const begun = new Set<ProbeStep>()
@@ -149,7 +149,7 @@ function amongOthers(failure: ProbeFailure, triedCount: number): ProbeFailure {
   return failureFrom(cause, { step, code, reason: more, remedy, ...(field ? { field } : {}) })
 }
 
-function placeOf(broker: string): BrokerPlace {
+function placeOf(broker: string): BrokerAddress {
   const colon = broker.lastIndexOf(':')
   const host = hostOfUrl(broker.slice(0, colon))
   return { host, port: Number(broker.slice(colon + 1)), isAdvertised: false }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { offsetCommitV2, offsetCommitV7 } from '@platformatic/kafka'
 import { NotConnected, type Positions, ProbeFailure } from '../source.ts'
 import type { KafkaCluster } from './kafka-cluster.ts'
-import { type BrokerPlace, kafkaErrors } from './kafka-failure.ts'
+import { type BrokerAddress, kafkaErrors } from './kafka-failure.ts'
 import { byTopic } from './kafka-fetch.ts'
 import { positionOf } from './kafka-position.ts'
 import { WireError } from './kafka-wire.ts'
@@ -26,7 +26,7 @@ export function makeCommit(
   group: string,
   signal: AbortSignal,
 ): (positions: Positions) => Promise<void> {
-  let coordinator: BrokerPlace | undefined
+  let coordinator: BrokerAddress | undefined
   const attempt = async (positions: Positions): Promise<number[]> => {
     if (!coordinator) {
       const { place, errorCode } = await cluster.findCoordinator(group)

@@ -9,7 +9,7 @@ import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { AwsCredentials } from '../aws/aws.ts'
 import { ProbeFailure, type ProbeStep, type SourceContext, type Surroundings } from '../source.ts'
-import { type BrokerPlace, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
+import { type BrokerAddress, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
 import { egressOf } from './kafka-routes.ts'
@@ -66,7 +66,7 @@ export function makeAccess(
 /** Rejects with a ProbeFailure. */
 export async function connectBroker(
   access: KafkaAccess,
-  place: BrokerPlace,
+  place: BrokerAddress,
   { timeoutMs, begin }: ConnectOptions,
 ): Promise<BrokerConnection> {
   const { config, signal } = access
@@ -96,7 +96,7 @@ function isMutual({ authentication }: KafkaSource): boolean {
 
 async function openSocket(
   access: KafkaAccess,
-  place: BrokerPlace,
+  place: BrokerAddress,
   timeoutMs: number,
 ): Promise<{ socket: Socket; hasTls: boolean; frames?: Frames }> {
   const { config, context, egress, signal, tls } = access
@@ -121,7 +121,7 @@ async function openSocket(
   }
 }
 
-function tlsRefused(cause: Error, place: BrokerPlace, config: KafkaSource): ProbeFailure {
+function tlsRefused(cause: Error, place: BrokerAddress, config: KafkaSource): ProbeFailure {
   const allow = 'have the broker speak TLS, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true'
   return failureFrom(cause, {
     step: 'tls',

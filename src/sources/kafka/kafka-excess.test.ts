@@ -55,7 +55,7 @@ describe('the Kafka source and too much', () => {
   })
 
   describe('of other brokers', () => {
-    const resolvesHere = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => ['127.0.0.1'])
+    const resolvesHere = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => ['127.0.0.1'])
     const withLeaders = async (
       count: number,
       use: (source: ReadableSource, connectionCount: () => number) => Promise<void>,

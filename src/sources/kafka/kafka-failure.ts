@@ -28,14 +28,14 @@ export const kafkaErrors = {
 export const passingErrors: readonly number[] = [3, 5, 6, 7, 8, 9, 13, 56, 74, 75, 78, 100, 103]
 
 /** Where a broker is. */
-export interface BrokerPlace {
+export interface BrokerAddress {
   host: string
   port: number
   /** The brokers named it; the user did not. */
   isAdvertised: boolean
 }
 
-export function placeText({ host, port, isAdvertised }: BrokerPlace): string {
+export function placeText({ host, port, isAdvertised }: BrokerAddress): string {
   // What a broker says of itself may be any text.
   if (!isHost(host)) return 'what the brokers advertise as their host'
   const place = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
@@ -48,7 +48,7 @@ export function failureFrom(cause: unknown, details: FailureDetails): ProbeFailu
 }
 
 /** The way to the broker failed. */
-export function wayFailure(error: EgressError, place: BrokerPlace, hasCertificate: boolean): ProbeFailure {
+export function wayFailure(error: EgressError, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
   const { step, code, reason, remedy } = egressFailure(error, placeText(place), 'brokers')
   if (error.tls === 'client refused') return clientRefused(error, place, hasCertificate)
   const field = error.tls === 'untrusted' ? 'caCertificate' : 'brokers'
@@ -58,7 +58,7 @@ export function wayFailure(error: EgressError, place: BrokerPlace, hasCertificat
   return failureFrom(error, { step, code, reason, remedy: advertise, field })
 }
 
-function clientRefused(cause: Error, place: BrokerPlace, hasCertificate: boolean): ProbeFailure {
+function clientRefused(cause: Error, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
   if (hasCertificate) {
     return failureFrom(cause, {
       step: 'authenticate',
@@ -82,7 +82,7 @@ function isRefusal({ code }: WireError): boolean {
 }
 
 /** The first answer of a broker did not come, or was none. */
-export function helloFailure(error: WireError, place: BrokerPlace, hasCertificate: boolean): ProbeFailure {
+export function helloFailure(error: WireError, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
   const { failure } = error
   // With TLS 1.3 a broker judges our certificate after the handshake: a refusal is the first that we hear of it.
   if (isRefusal(error) || (hasCertificate && failure === 'closed')) return clientRefused(error, place, hasCertificate)
@@ -96,7 +96,7 @@ export function helloFailure(error: WireError, place: BrokerPlace, hasCertificat
   })
 }
 
-function timedOut(cause: Error, place: BrokerPlace, step: ProbeStep): ProbeFailure {
+function timedOut(cause: Error, place: BrokerAddress, step: ProbeStep): ProbeFailure {
   return failureFrom(cause, {
     step,
     code: 'timed_out',
@@ -107,7 +107,7 @@ function timedOut(cause: Error, place: BrokerPlace, step: ProbeStep): ProbeFailu
 }
 
 /** The connection broke when the broker was asked for a login. */
-export function handshakeBroken(error: WireError, place: BrokerPlace): ProbeFailure {
+export function handshakeBroken(error: WireError, place: BrokerAddress): ProbeFailure {
   if (error.failure !== 'closed') return loginUnanswered(error, place)
   return failureFrom(error, {
     step: 'authenticate',
@@ -119,7 +119,7 @@ export function handshakeBroken(error: WireError, place: BrokerPlace): ProbeFail
 }
 
 /** The connection broke while the broker was to check who we are. */
-export function loginBroken(error: WireError, place: BrokerPlace): ProbeFailure {
+export function loginBroken(error: WireError, place: BrokerAddress): ProbeFailure {
   if (error.failure !== 'closed') return loginUnanswered(error, place)
   return failureFrom(error, {
     step: 'authenticate',
@@ -130,7 +130,7 @@ export function loginBroken(error: WireError, place: BrokerPlace): ProbeFailure 
   })
 }
 
-function loginUnanswered(error: WireError, place: BrokerPlace): ProbeFailure {
+function loginUnanswered(error: WireError, place: BrokerAddress): ProbeFailure {
   if (error.failure === 'timed out') return timedOut(error, place, 'authenticate')
   return failureFrom(error, {
     step: 'authenticate',

@@ -13,7 +13,7 @@ import {
 import { knownFailure } from '../failure.ts'
 import { ProbeFailure } from '../source.ts'
 import type { BrokerConnection, KafkaAccess } from './kafka-connection.ts'
-import { type BrokerPlace, handshakeBroken, kafkaErrors, loginBroken, placeText } from './kafka-failure.ts'
+import { type BrokerAddress, handshakeBroken, kafkaErrors, loginBroken, placeText } from './kafka-failure.ts'
 import { loadMskToken } from './kafka-token.ts'
 import { type Wire, WireError } from './kafka-wire.ts'
 
@@ -32,7 +32,7 @@ const authenticateApis = [saslAuthenticateV2.api, saslAuthenticateV1.api, saslAu
 export async function logIn(
   wire: Wire,
   access: KafkaAccess,
-  place: BrokerPlace,
+  place: BrokerAddress,
   choose: BrokerConnection['choose'],
 ): Promise<number> {
   const { mechanism, exchange } = await loadLogin(access, place)
@@ -70,7 +70,7 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof ResponseError
 }
 
-async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerPlace): Promise<void> {
+async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerAddress): Promise<void> {
   const { errorCode, mechanisms = [] } = await wire
     .call((connection) => saslHandshakeV1.api.async(connection, mechanism))
     .catch((error: unknown) => {
@@ -95,7 +95,7 @@ async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerPlace): Pr
 /** What a broker offers is told only as far as it is a name that we know. */
 const wellKnownMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER', 'GSSAPI', 'AWS_MSK_IAM']
 
-async function loadLogin(access: KafkaAccess, place: BrokerPlace): Promise<Login> {
+async function loadLogin(access: KafkaAccess, place: BrokerAddress): Promise<Login> {
   const { config, secrets } = access
   const { authentication, type } = config
   const { username = '', password = '', connectionString } = secrets.credentials ?? {}
@@ -131,7 +131,7 @@ function plainLogin(username: string, password: string): Login {
 const mostIterations = 1_000_000
 
 /** The broker decides how much we must compute, up to a limit. */
-function scramCrypto(place: BrokerPlace): saslScramSha.ScramCryptoModule {
+function scramCrypto(place: BrokerAddress): saslScramSha.ScramCryptoModule {
   return {
     ...saslScramSha.defaultCrypto,
     async hi(definition, password, salt, iterations) {
@@ -149,7 +149,7 @@ function scramCrypto(place: BrokerPlace): saslScramSha.ScramCryptoModule {
   }
 }
 
-function refusal({ config }: KafkaAccess, place: BrokerPlace): ProbeFailure {
+function refusal({ config }: KafkaAccess, place: BrokerAddress): ProbeFailure {
   const { authentication } = config
   const failed = (reason: string, remedy: string, field: string): ProbeFailure =>
     new ProbeFailure({ step: 'authenticate', code: 'credentials_refused', reason, remedy, field })
@@ -172,7 +172,7 @@ function refusal({ config }: KafkaAccess, place: BrokerPlace): ProbeFailure {
   }
 }
 
-function brokerNotProven(place: BrokerPlace): ProbeFailure {
+function brokerNotProven(place: BrokerAddress): ProbeFailure {
   return new ProbeFailure({
     step: 'authenticate',
     code: 'credentials_refused',

@@ -1,7 +1,7 @@
 // Where the partitions of a source begin and end, and where reading begins by what the configuration says.
 import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
-import { type BrokerPlace, noLeader, topicFailure } from './kafka-failure.ts'
+import { type BrokerAddress, noLeader, topicFailure } from './kafka-failure.ts'
 import { earliest, latest, listOffsets } from './kafka-fetch.ts'
 
 /** How a partition is called in positions. No name of a topic has a slash. */
@@ -10,7 +10,7 @@ export function partitionName({ topic, partition }: { topic: string; partition: 
 }
 
 export interface Led<Partition extends TopicPartition> {
-  leader: BrokerPlace
+  leader: BrokerAddress
   partitions: Partition[]
 }
 

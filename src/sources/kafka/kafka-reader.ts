@@ -14,7 +14,7 @@ import { type Assignment, isFinished, lagOf, type ReadPartition, updatePartition
 import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
 import { makeCommit } from './kafka-commit.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { type BrokerPlace, kafkaErrors, passingErrors, readerError, topicFailure } from './kafka-failure.ts'
+import { type BrokerAddress, kafkaErrors, passingErrors, readerError, topicFailure } from './kafka-failure.ts'
 import { type FetchedPartition, fetchRecords } from './kafka-fetch.ts'
 import { confirmLog } from './kafka-offset-reset.ts'
 import { byLeader, partitionName } from './kafka-offsets.ts'
@@ -102,7 +102,7 @@ function makeReader(
     isStale = true
   }
 
-  const fetchFrom = async (leader: BrokerPlace, led: ReadPartition[], maxBytes: number): Promise<void> => {
+  const fetchFrom = async (leader: BrokerAddress, led: ReadPartition[], maxBytes: number): Promise<void> => {
     const wanted = new Map(
       led.map(({ name, topic, partition, topicId, position }) => [
         name,

@@ -1,7 +1,7 @@
 // The records that one read gives of a partition. There are hundreds of thousands of them until they are durable: only numbers are
 // kept of each, and a record is made when it is asked for.
 import type { HeldMemory } from '../../lib/held-memory.ts'
-import type { RecordList, ValuePlaces, ValueRun } from '../source.ts'
+import type { RecordList, ValueOffsets, ValueRun } from '../source.ts'
 import { giveBackNumbers, takeNumbers } from './kafka-memory.ts'
 import { KafkaRecord, type Scan, type UnpackedBatch } from './kafka-record.ts'
 
@@ -36,7 +36,7 @@ export class KafkaRecordList implements RecordList {
     else this.#begin(batch)
   }
 
-  get places(): ValuePlaces {
+  get places(): ValueOffsets {
     this.#check()
     const { starts, ends } = this.#numbers
     return { starts, ends, runs: this.#runs }

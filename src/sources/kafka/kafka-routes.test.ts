@@ -100,7 +100,7 @@ describe('the Kafka source and reverse private endpoints', () => {
   it('tells that a broker has no route by the name that the user knows', async () => {
     const [bootstrap] = Object.entries(routesTo(server.listeners.otherHost))
     const source = routedSource({ endpoints: { 'rpe-1': { routes: Object.fromEntries([bootstrap!]) } } })
-    const egress = new Egress({ allowLoopback: false, deniedPlaces: [] }, async () => [])
+    const egress = new Egress({ allowLoopback: false, deniedAddresses: [] }, async () => [])
     const expected = { step: 'connect', code: 'host_unknown', field: 'brokers' } as const
     const { reason } = await probeFails(source, expected, { secrets: ['127.0.0.1'], egress })
     assert.ok(reason.includes(`${brokerName}:${portOf(server.listeners.otherHost)}`), reason)
@@ -115,7 +115,7 @@ describe('the Kafka source and reverse private endpoints', () => {
 
   it('has no way without the endpoint, also when routes are there', async () => {
     const endpoints = { 'rpe-1': { routes: routesTo(server.listeners.otherHost) } }
-    const egress = new Egress({ allowLoopback: false, deniedPlaces: [] }, async () => [])
+    const egress = new Egress({ allowLoopback: false, deniedAddresses: [] }, async () => [])
     const expected = { step: 'connect', code: 'host_unknown', field: 'brokers' } as const
     await probeFails(routedSource({ endpoints, ids: [] }), expected, { secrets: ['127.0.0.1'], egress })
   })
@@ -138,8 +138,8 @@ describe('the Kafka source and reverse private endpoints', () => {
   it('never leads to our own database', async () => {
     const listener = server.listeners.otherHost
     const source = routedSource({ endpoints: { 'rpe-1': { routes: routesTo(listener) } } })
-    const deniedPlaces = [{ host: '127.0.0.1', port: Number(portOf(listener)) }]
-    const egress = new Egress({ allowLoopback: true, deniedPlaces })
+    const deniedAddresses = [{ host: '127.0.0.1', port: Number(portOf(listener)) }]
+    const egress = new Egress({ allowLoopback: true, deniedAddresses })
     const expected = { step: 'connect', code: 'address_denied', field: 'brokers' } as const
     const { reason } = await probeFails(source, expected, { secrets: ['127.0.0.1'], egress })
     assert.match(reason, /is Penstock's own database/)

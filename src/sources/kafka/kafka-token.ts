@@ -2,10 +2,10 @@
 
 import { ProbeFailure } from '../source.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { type BrokerPlace, placeText } from './kafka-failure.ts'
+import { type BrokerAddress, placeText } from './kafka-failure.ts'
 
 /** Rejects with a ProbeFailure. */
-export async function loadMskToken(access: KafkaAccess, place: BrokerPlace): Promise<string> {
+export async function loadMskToken(access: KafkaAccess, place: BrokerAddress): Promise<string> {
   const [{ awsCredentials }, { mskToken, regionOfBroker }] = await Promise.all([
     import('../aws/aws.ts'),
     import('./msk-token.ts'),
@@ -33,7 +33,7 @@ export async function loadMskToken(access: KafkaAccess, place: BrokerPlace): Pro
   return mskToken(await access.awsCredentials!(), region)
 }
 
-function regionUnknown(place: BrokerPlace): ProbeFailure {
+function regionUnknown(place: BrokerAddress): ProbeFailure {
   return new ProbeFailure({
     step: 'authenticate',
     code: 'not_set_up',

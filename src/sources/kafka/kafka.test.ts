@@ -95,7 +95,7 @@ describe('the Kafka source and our broker', () => {
   })
 
   describe('logging in to MSK', () => {
-    const resolvesHere = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => ['127.0.0.1'])
+    const resolvesHere = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => ['127.0.0.1'])
     const iamSource = (
       config: Partial<KafkaSource>,
       parts: { accessKeyId?: string; host?: string; context?: SourceContext } = {},

@@ -1,7 +1,7 @@
 // The shards of a stream, as a reader sees them: where each begins, and which of them may be read. Shards are split and merged
 // while a stream lives; the order of the records of a key is kept only if a shard is read after those that it came from.
 import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import { isNumberedOfShare } from '../share.ts'
+import { isAssignedByNumber } from '../assignment.ts'
 import type { LostRecords, Positions, Selection } from '../source.ts'
 import type { Shard, ShardStart } from './kinesis-client.ts'
 import { expiredShards, futureFailure } from './kinesis-failure.ts'
@@ -151,7 +151,7 @@ export function firstShards(
     return answer
   }
   const expired = until ? [] : listExpired(byId, positions, config, share)
-  const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isNumberedOfShare(id, share)))
+  const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isAssignedByNumber(id, share)))
   const present = selected.map((shard) => {
     const position = beginOf(positions[shard.id] ?? '', until?.[shard.id])
     // Of LATEST, what was split or merged before is past. What came out of a shard that was read is not.
@@ -171,7 +171,7 @@ function listExpired(
   share: Selection['share'],
 ): ReadShard[] {
   const ids = Object.keys(positions).filter((id) => {
-    return positions[id] && !isEnd(positions[id]) && !listed.has(id) && isNumberedOfShare(id, share)
+    return positions[id] && !isEnd(positions[id]) && !listed.has(id) && isAssignedByNumber(id, share)
   })
   return ids.map((id) => {
     const own = {
@@ -216,7 +216,7 @@ export function addNewShards(known: ReadShard[], shards: Shard[], { share, until
   if (until) return
   const ids = new Set(known.map(({ id }) => id))
   for (const shard of shards) {
-    if (ids.has(shard.id) || !isNumberedOfShare(shard.id, share)) continue
+    if (ids.has(shard.id) || !isAssignedByNumber(shard.id, share)) continue
     known.push(readShard(shard, { position: '', start: { type: 'TRIM_HORIZON' }, isFinished: false, until: undefined }))
   }
 }

@@ -50,7 +50,7 @@ describe('a Kinesis that cannot be reached', () => {
   })
 
   it('because there is no such region', async () => {
-    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
+    const egress = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => [])
     const source = sourceAt(undefined, { region: 'eu-nowhere-1' })
     const expected = { step: 'connect', code: 'wrong_region', field: 'region' } as const
     const { reason } = await probeFails(source, expected, { secrets, egress })
@@ -60,7 +60,7 @@ describe('a Kinesis that cannot be reached', () => {
   })
 
   it('because the operator names a host that is none', async () => {
-    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] }, async () => [])
+    const egress = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => [])
     const source = sourceAt('http://kinesis.internal.example:4567')
     await probeFails(source, { step: 'connect', code: 'host_unknown' }, { secrets, egress })
   })

@@ -15,7 +15,7 @@ import { trustWith } from '../../lib/egress-tls.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type AzureAttempt, type AzureTarget, azureFailure, unclearAnswer } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
-import type { ContainerPlace } from './object-place.ts'
+import type { ContainerLocation } from './object-location.ts'
 import {
   bareEtag,
   compareKeys,
@@ -34,7 +34,11 @@ const connectMs = 10_000
 const maxNameCharacters = 1_024
 const maxListed = 1_000
 
-export function openAzureStore(place: ContainerPlace, context: SourceContext, surroundings: Surroundings): ObjectStore {
+export function openAzureStore(
+  place: ContainerLocation,
+  context: SourceContext,
+  surroundings: Surroundings,
+): ObjectStore {
   const closing = new AbortController()
   const agent = egressAgent(surroundings.egress, place.account.endpoint.startsWith('https:') ? 'https' : 'http', {
     timeoutMs: connectMs,
@@ -103,7 +107,7 @@ export function openAzureStore(place: ContainerPlace, context: SourceContext, su
   }
 }
 
-function makeClient({ account, container }: ContainerPlace, agent: ReturnType<typeof egressAgent>): ContainerClient {
+function makeClient({ account, container }: ContainerLocation, agent: ReturnType<typeof egressAgent>): ContainerClient {
   const { endpoint, sharedKey, accessSignature } = account
   const credential = sharedKey
     ? new StorageSharedKeyCredential(sharedKey.accountName, sharedKey.accountKey)

@@ -4,15 +4,15 @@ import { excerptOf } from '../../formats/decode/decode.ts'
 import { EgressError } from '../../lib/egress.ts'
 import { egressFailure, knownFailure } from '../failure.ts'
 import { type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
-import type { ContainerPlace } from './object-place.ts'
+import type { ContainerLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
-import type { QueuePlace } from './queue-place.ts'
+import type { QueueLocation } from './queue-location.ts'
 
 /** What was asked for: a list of a container, a blob, or something of a queue. */
 export type AzureTarget =
-  | { kind: 'container'; place: ContainerPlace }
-  | { kind: 'blob'; place: ContainerPlace; key: string }
-  | { kind: 'queue'; place: QueuePlace; action: string }
+  | { kind: 'container'; place: ContainerLocation }
+  | { kind: 'blob'; place: ContainerLocation; key: string }
+  | { kind: 'queue'; place: QueueLocation; action: string }
 
 export interface AzureAttempt {
   step: ProbeStep

@@ -15,7 +15,7 @@ import { azureFailure, readAzureError } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
 import { maxMessages, textOf } from './azure-messages.ts'
 import { type MessageHandle, type MessageQueue, type QueueMessage, secondsOf } from './message-queue.ts'
-import type { QueuePlace } from './queue-place.ts'
+import type { QueueLocation } from './queue-location.ts'
 
 const connectMs = 10_000
 /** How often an empty queue is asked. */
@@ -26,7 +26,7 @@ const maxHoldSeconds = 604_800
 const maxAtOnce = 8
 
 export function openAzureQueue(
-  place: QueuePlace,
+  place: QueueLocation,
   account: AzureAccount,
   context: SourceContext,
   surroundings: Surroundings,
@@ -132,7 +132,7 @@ export function openAzureQueue(
 const notOurs = ['MessageNotFound', 'PopReceiptMismatch']
 
 function makeClient(
-  { url, endpoint }: QueuePlace,
+  { url, endpoint }: QueueLocation,
   { sharedKey, accessSignature }: AzureAccount,
   agent: ReturnType<typeof egressAgent>,
 ): QueueClient {

@@ -3,10 +3,10 @@
 
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { type Batch, finishedPosition, type Positions, type ReadLimits } from '../source.ts'
+import { keyOf, type ObjectAssignment, partitionOf, progressOf } from './object-assignment.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { makeObjectQueue } from './object-queue.ts'
 import { givenObject } from './object-reader.ts'
-import { keyOf, type ObjectShare, partitionOf, progressOf } from './object-shares.ts'
 import { compareKeys, type ObjectStore, type StoredObject } from './object-store.ts'
 import { begun, endOfListing, isTooLong, messagePartition, objectPartition } from './queued-objects.ts'
 
@@ -14,7 +14,7 @@ export interface ListingParts {
   store: ObjectStore
   pattern: ObjectPattern
   positions: Record<string, string>
-  share: ObjectShare
+  share: ObjectAssignment
 }
 
 export interface InitialListing {
@@ -63,7 +63,7 @@ export function makeInitialListing({ store, pattern, positions, share }: Listing
   }
 }
 
-export function isListingDone(share: ObjectShare, positions: Positions): boolean {
+export function isListingDone(share: ObjectAssignment, positions: Positions): boolean {
   const { doneUpTo } = progressOf(share, positions)
   const end = keyOf(endOfListing) ?? ''
   return doneUpTo !== undefined && compareKeys(doneUpTo, end) >= 0

@@ -5,7 +5,7 @@ import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
 import { egressFailure } from '../failure.ts'
 import { ProbeFailure, type ProbeOptions, type SourceContext } from '../source.ts'
-import { type ObjectPlace, operatorsEndpoint } from './object-place.ts'
+import { type ObjectLocation, operatorsEndpoint } from './object-location.ts'
 
 const connectMs = 10_000
 
@@ -18,7 +18,7 @@ export interface Address {
   isOperators: boolean
 }
 
-export function addressOf(place: ObjectPlace, context: SourceContext): Address {
+export function addressOf(place: ObjectLocation, context: SourceContext): Address {
   if (place.kind === 'azure') {
     const url = new URL(place.account.endpoint)
     return { url, shown: url.host, field: 'connectionString', isOperators: false }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { blobEvent, inSns, s3Event, s3Record } from '../../../test/sources/queue-server.ts'
-import { createdObjects, type EventPlace } from './object-events.ts'
+import { createdObjects, type EventOrigin } from './object-events.ts'
 
-const s3: EventPlace = { kind: 's3', bucket: 'data' }
-const azure: EventPlace = { kind: 'azure', container: 'data' }
+const s3: EventOrigin = { kind: 's3', bucket: 'data' }
+const azure: EventOrigin = { kind: 'azure', container: 'data' }
 
 const records = (...list: unknown[]) => JSON.stringify({ Records: list })
 const encodedRecord = (key: string) =>
@@ -34,7 +34,7 @@ const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 const wrapped = (times: number): string => (times === 0 ? s3Event('data', { key: 'a' }) : inSns(wrapped(times - 1)))
 
 /** Undefined: it is not understood. */
-const cases: [what: string, place: EventPlace, message: string, expected: string[][] | undefined][] = [
+const cases: [what: string, place: EventOrigin, message: string, expected: string[][] | undefined][] = [
   ['an event of S3', s3, s3Event('data', { key: 'in/a.json' }), [['in/a.json']]],
   ['several objects', s3, s3Event('data', { key: 'a' }, { key: 'b' }), [['a'], ['b']]],
   ['a key with blanks, pluses and percents', s3, s3Event('data', { key: 'a b+c%20d' }), [['a b+c%20d']]],

@@ -4,7 +4,7 @@
 import { hasDotSegment } from './object-store.ts'
 
 /** Where the objects are that the source is about. */
-export type EventPlace = { kind: 's3'; bucket: string } | { kind: 'azure'; container: string }
+export type EventOrigin = { kind: 's3'; bucket: string } | { kind: 'azure'; container: string }
 
 /** An object that was created: what its key may be. Clouds do not agree with themselves on how a key is written; the likeliest first. */
 export type CreatedObject = string[]
@@ -13,7 +13,7 @@ export type CreatedObject = string[]
 const maxWrappings = 3
 
 /** Objects of that place; an empty list for all else that clouds tell. Undefined when it is not understood. */
-export function createdObjects(text: string, place: EventPlace): CreatedObject[] | undefined {
+export function createdObjects(text: string, place: EventOrigin): CreatedObject[] | undefined {
   return place.kind === 's3' ? ofAmazon(jsonOf(text), place.bucket, maxWrappings) : ofAzure(text, place.container)
 }
 

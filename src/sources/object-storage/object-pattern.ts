@@ -147,7 +147,7 @@ function rangesIn(tokens: Token[]): number {
 }
 
 /** By the places in a key, up to the one behind it: 1 where a part of the pattern can end. Ways that meet are one from there. */
-type Places = Uint8Array
+type WorkerPool = Uint8Array
 
 function doesMatch(tokens: Token[], key: string): boolean {
   if (key.length > maxKeyLength) return false
@@ -157,7 +157,7 @@ function doesMatch(tokens: Token[], key: string): boolean {
 }
 
 /** Where in the key the tokens can end when they begin at one of `starts`. */
-function endsOf(tokens: Token[], key: string, starts: Places): Places {
+function endsOf(tokens: Token[], key: string, starts: WorkerPool): WorkerPool {
   let places = starts
   for (const token of tokens) {
     if (!places.includes(1)) break
@@ -166,7 +166,7 @@ function endsOf(tokens: Token[], key: string, starts: Places): Places {
   return places
 }
 
-function stepFrom(token: Token, key: string, starts: Places): Places {
+function stepFrom(token: Token, key: string, starts: WorkerPool): WorkerPool {
   const ends = new Uint8Array(starts.length)
   if (token.kind === 'alternatives') {
     for (const alternative of token.alternatives) {
@@ -184,7 +184,7 @@ function stepFrom(token: Token, key: string, starts: Places): Places {
   return ends
 }
 
-function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, start: number, ends: Places): void {
+function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, start: number, ends: WorkerPool): void {
   switch (token.kind) {
     case 'literal':
       if (key.startsWith(token.text, start)) ends[start + token.text.length] = 1
@@ -210,7 +210,7 @@ function characterLength(key: string, at: number): number {
   return (key.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
 }
 
-function markNumbers(range: Extract<Token, { kind: 'range' }>, key: string, start: number, ends: Places): void {
+function markNumbers(range: Extract<Token, { kind: 'range' }>, key: string, start: number, ends: WorkerPool): void {
   const { low, high, isPadded } = range
   for (let length = 1; length <= high.length; length++) {
     const digit = key.charCodeAt(start + length - 1)

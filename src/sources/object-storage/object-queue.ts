@@ -1,15 +1,15 @@
 // The objects of one share that are still to be given, in the order of their keys.
 import { ProbeFailure } from '../source.ts'
+import { keyOf, laterOf, type ObjectAssignment, partitionOf, positionOf, progressOf } from './object-assignment.ts'
 import { listMatching } from './object-listing.ts'
 import type { ObjectPattern } from './object-pattern.ts'
-import { keyOf, laterOf, type ObjectShare, partitionOf, positionOf, progressOf } from './object-shares.ts'
 import { compareKeys, type ObjectStore, type StoredObject } from './object-store.ts'
 
 export interface QueueParts {
   store: ObjectStore
   pattern: ObjectPattern
   positions: Record<string, string>
-  share: ObjectShare
+  share: ObjectAssignment
   /** The position of the last object that is wanted; undefined: all are. */
   until: string | undefined
 }

@@ -14,10 +14,10 @@ import {
   type Selection,
   type SourceReader,
 } from '../source.ts'
+import { keyOf, positionOf, shareOf } from './object-assignment.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { makeObjectQueue, type ObjectQueue } from './object-queue.ts'
 import { objectChanged } from './object-sample.ts'
-import { keyOf, positionOf, shareOf } from './object-shares.ts'
 import { compareKeys, ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
 
 export interface ObjectReading {

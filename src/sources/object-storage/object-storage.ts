@@ -16,15 +16,15 @@ import type { HoldTimes } from './held-messages.ts'
 import { isListingDone, makeInitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'
 import { addressOf, reach, refusePlaintext } from './object-address.ts'
-import type { EventPlace } from './object-events.ts'
+import { shareOf } from './object-assignment.ts'
+import type { EventOrigin } from './object-events.ts'
 import { listMatching } from './object-listing.ts'
-import { type ObjectPlace, placeOf } from './object-place.ts'
+import { type ObjectLocation, placeOf } from './object-location.ts'
 import { makeObjectReader, readerError } from './object-reader.ts'
 import { maxSampledObjects, sampleObjects } from './object-sample.ts'
-import { shareOf } from './object-shares.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
-import { openPlace } from './open-place.ts'
-import { type QueuePlace, queueAddress, queuePlaceOf, shownQueue } from './queue-place.ts'
+import { openLocation } from './open-location.ts'
+import { type QueueLocation, queueAddress, queueLocationOf, shownQueue } from './queue-location.ts'
 import { makeQueueReader } from './queue-reader.ts'
 import { makeVersionsReader } from './queued-versions.ts'
 import { countWaitingObjects } from './waiting-objects.ts'
@@ -43,9 +43,9 @@ export function makeObjectStorageSource(
   queueTimes?: HoldTimes,
 ): ReadableSource {
   /** Undefined: the source goes by lists alone. */
-  const queuePlace = (place: ObjectPlace): QueuePlace | undefined => {
+  const queuePlace = (place: ObjectLocation): QueueLocation | undefined => {
     const hasQueue = config.isContinuous && typesWithQueues.includes(config.type)
-    return hasQueue && config.queueUrl !== undefined ? queuePlaceOf(config.queueUrl, place) : undefined
+    return hasQueue && config.queueUrl !== undefined ? queueLocationOf(config.queueUrl, place) : undefined
   }
 
   return {
@@ -58,7 +58,7 @@ export function makeObjectStorageSource(
       const ofQueue = queuePlace(place)
       await reach(addressOf(place, context), context, reaching)
       if (ofQueue) await reach(queueAddress(ofQueue), context, reaching)
-      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings: options })
+      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings: options })
       try {
         if (config.authentication !== undefined) begin('authenticate')
         const objects = await describe(store, place, config.isContinuous, signal)
@@ -77,7 +77,7 @@ export function makeObjectStorageSource(
       const ofQueue = queuePlace(place)
       refusePlaintext(addressOf(place, context), context)
       if (ofQueue) refusePlaintext(queueAddress(ofQueue), context)
-      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings })
+      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings })
       const [{ pattern }, { signal }] = [place, surroundings]
       const ranges = Object.keys(selection.until ?? {})
       // Ranges of lists may be left from when the source went by lists.
@@ -108,7 +108,7 @@ export function makeObjectStorageSource(
     async measureLag(positions, surroundings, share) {
       const place = placeOf(config, secrets)
       const ofQueue = queuePlace(place)
-      const { store, openQueue } = await openPlace(place, { config, secrets, context, surroundings })
+      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings })
       const [{ pattern }, { signal }] = [place, surroundings]
       try {
         const isListed = ofQueue && (config.skipInitialLoad || isListingDone(share, positions))
@@ -141,7 +141,7 @@ async function letIn<Answer>(opened: { close(): void }[], asked: Promise<Answer>
   }
 }
 
-function eventPlace(place: ObjectPlace): EventPlace {
+function eventPlace(place: ObjectLocation): EventOrigin {
   return place.kind === 'azure' ? { kind: 'azure', container: place.container } : { kind: 's3', bucket: place.bucket }
 }
 
@@ -165,7 +165,7 @@ async function describeQueue(queue: MessageQueue, signal: AbortSignal): Promise<
 /** The first objects that the pattern takes. */
 async function describe(
   store: ObjectStore,
-  place: ObjectPlace,
+  place: ObjectLocation,
   isContinuous: boolean,
   signal: AbortSignal,
 ): Promise<StoredObject[]> {
@@ -185,7 +185,7 @@ async function describe(
   throw nothingMatches(place, `none of the first ${(maxPages * 1000).toLocaleString('en')} objects`)
 }
 
-function nothingMatches(place: ObjectPlace, objects: string): ProbeFailure {
+function nothingMatches(place: ObjectLocation, objects: string): ProbeFailure {
   const { pattern } = place
   const where = place.kind === 'azure' ? `the container "${place.container}"` : `the bucket "${place.bucket}"`
   const reason = `${objects} in ${where} that begins with ${told(pattern.prefix)} matches ${told(pattern.text)}`

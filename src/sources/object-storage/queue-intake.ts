@@ -3,7 +3,7 @@
 import { type Batch, finishedPosition } from '../source.ts'
 import type { HeldMessage, HeldMessages } from './held-messages.ts'
 import type { MessageQueue, QueueMessage } from './message-queue.ts'
-import { createdObjects, type EventPlace } from './object-events.ts'
+import { createdObjects, type EventOrigin } from './object-events.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { begun, messagePartition } from './queued-objects.ts'
 
@@ -18,7 +18,7 @@ const mostCharacters = 8_000_000
 export interface IntakeParts {
   queue: MessageQueue
   held: HeldMessages
-  place: EventPlace
+  place: EventOrigin
   pattern: ObjectPattern
   holdMs: number
 }

@@ -14,7 +14,7 @@ import { makeAnnouncedObjects } from './announced-objects.ts'
 import { type HoldTimes, holdMessages } from './held-messages.ts'
 import type { InitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'
-import type { EventPlace } from './object-events.ts'
+import type { EventOrigin } from './object-events.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { readerError } from './object-reader.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -29,7 +29,7 @@ export interface QueueReading {
   /** Whether it is this reader that tells what waits in the queue, and not only what it holds. */
   tellsWaiting: boolean
   pattern: ObjectPattern
-  place: EventPlace
+  place: EventOrigin
   /** Undefined: only what the queue tells of is given. */
   listing: InitialListing | undefined
   times?: HoldTimes

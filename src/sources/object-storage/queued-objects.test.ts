@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { keyOf } from './object-shares.ts'
+import { keyOf } from './object-assignment.ts'
 import { compareKeys } from './object-store.ts'
 import { endOfListing, isTooLong, messagePartition, objectPartition, versionOf } from './queued-objects.ts'
 

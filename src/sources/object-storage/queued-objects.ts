@@ -1,7 +1,7 @@
 // The names of partitions where a queue tells of objects: each version of an object is a partition of its own, and so is a message
 // that leads nowhere. Positions are kept by these names: they are the same for ever, whoever makes them.
 import { createHash } from 'node:crypto'
-import { keyOf, positionOf } from './object-shares.ts'
+import { keyOf, positionOf } from './object-assignment.ts'
 import type { StoredObject } from './object-store.ts'
 
 /** Where a partition that is one object, or one message, begins. */

@@ -4,7 +4,7 @@ import { excerptOf } from '../../formats/decode/decode.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
 import { type FailureCode, ProbeFailure } from '../source.ts'
-import type { BucketPlace } from './object-place.ts'
+import type { BucketLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 
 export interface S3Attempt extends AwsAttempt {
@@ -17,17 +17,17 @@ interface Who {
   field: string
 }
 
-export function listAttempt(place: BucketPlace, who: Who): S3Attempt {
+export function listAttempt(place: BucketLocation, who: Who): S3Attempt {
   const thing = `the bucket "${place.bucket}"`
   return { ...attemptAt(place, who), step: 'describe', thing, needs: 's3:ListBucket' }
 }
 
-export function readAttempt(place: BucketPlace, who: Who, key: string): S3Attempt {
+export function readAttempt(place: BucketLocation, who: Who, key: string): S3Attempt {
   const thing = `the object ${excerptOf(key, 200)} in the bucket "${place.bucket}"`
   return { ...attemptAt(place, who), step: 'read', thing, needs: 's3:GetObject' }
 }
 
-function attemptAt(place: BucketPlace, { credentials, field }: Who): Omit<S3Attempt, 'step' | 'thing' | 'needs'> {
+function attemptAt(place: BucketLocation, { credentials, field }: Who): Omit<S3Attempt, 'step' | 'thing' | 'needs'> {
   const fields = { place: 'url', credentials: field, thing: 'url' }
   return { service: 'S3', place: new URL(place.endpoint).host, fields, isPublic: credentials === undefined }
 }

@@ -10,8 +10,8 @@ import { startScripted } from '../../../test/sources/scripted-server.ts'
 import { Egress } from '../../lib/egress.ts'
 import { DirectBody } from '../direct/direct-body.ts'
 import { NotConnected } from '../source.ts'
+import type { BucketLocation } from './object-location.ts'
 import { parsePattern } from './object-pattern.ts'
-import type { BucketPlace } from './object-place.ts'
 import { type ObjectStore, ObjectUnavailable } from './object-store.ts'
 import { openS3Store } from './s3-store.ts'
 
@@ -27,9 +27,9 @@ describe('a store that speaks S3', () => {
   after(() => server.stop())
 
   const { signal } = new AbortController()
-  const openAt = (test: TestContext, place: Partial<BucketPlace>, egress = loopbackEgress): ObjectStore => {
+  const openAt = (test: TestContext, place: Partial<BucketLocation>, egress = loopbackEgress): ObjectStore => {
     const { accessKeyId, secretKey: secretAccessKey } = server.accessKey
-    const whole: BucketPlace = {
+    const whole: BucketLocation = {
       kind: 's3',
       endpoint: server.endpoint,
       isPathStyle: true,
@@ -65,7 +65,7 @@ describe('a store that speaks S3', () => {
 
   it('puts the bucket before the host where that is the way', async (test) => {
     const names: string[] = []
-    const egress = new Egress({ allowLoopback: true, deniedPlaces: [] }, async (name) => {
+    const egress = new Egress({ allowLoopback: true, deniedAddresses: [] }, async (name) => {
       names.push(name)
       return ['127.0.0.1']
     })

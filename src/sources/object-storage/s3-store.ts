@@ -12,7 +12,7 @@ import type { AwsCredentials } from '../aws/aws.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
-import { type BucketPlace, operatorsEndpoint } from './object-place.ts'
+import { type BucketLocation, operatorsEndpoint } from './object-location.ts'
 import {
   bareEtag,
   maxEmptyPages,
@@ -34,7 +34,7 @@ export interface S3Access {
 }
 
 export function openS3Store(
-  place: BucketPlace,
+  place: BucketLocation,
   access: S3Access,
   context: SourceContext,
   surroundings: Surroundings,
@@ -208,7 +208,7 @@ function decodedKey(key: string): string {
 const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' })
 
 function makeClient(
-  { endpoint, region, isPathStyle, vendor }: BucketPlace,
+  { endpoint, region, isPathStyle, vendor }: BucketLocation,
   { credentials }: S3Access,
   context: SourceContext,
   requestHandler: ReturnType<typeof awsRequestHandler>,

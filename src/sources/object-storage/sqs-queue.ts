@@ -12,7 +12,7 @@ import { awsFailure } from '../aws/aws-failure.ts'
 import { awsClientDefaults, awsRequestHandler } from '../aws/aws-http.ts'
 import type { SourceContext, Surroundings } from '../source.ts'
 import { type MessageHandle, type MessageQueue, secondsOf } from './message-queue.ts'
-import type { QueuePlace } from './queue-place.ts'
+import type { QueueLocation } from './queue-location.ts'
 
 /** Most that SQS gives, extends or removes at once. */
 const maxMessages = 10
@@ -30,7 +30,7 @@ export interface SqsAccess {
 type Action = 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility' | 'GetQueueAttributes'
 
 export function openSqsQueue(
-  place: QueuePlace,
+  place: QueueLocation,
   access: SqsAccess,
   context: SourceContext,
   surroundings: Surroundings,

@@ -1,7 +1,7 @@
 // Counts the objects of a share that are not given yet, from lists alone.
 import type { ListingParts } from './initial-listing.ts'
+import { progressOf } from './object-assignment.ts'
 import { listMatching } from './object-listing.ts'
-import { progressOf } from './object-shares.ts'
 
 /** Of 1,000 objects each: stores charge for every list. */
 const maxPages = 20

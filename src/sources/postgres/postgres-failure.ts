@@ -30,7 +30,7 @@ export class SettingRefused extends Error {
   }
 }
 
-export interface FailurePlace {
+export interface FailureContext {
   /** Host and port. */
   place: string
   database: string
@@ -43,14 +43,14 @@ export interface FailurePlace {
 type Words = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
 
 /** The ProbeFailure that an error stands for; undefined when it is not known. */
-export function postgresFailure(error: unknown, at: FailurePlace): ProbeFailure | undefined {
+export function postgresFailure(error: unknown, at: FailureContext): ProbeFailure | undefined {
   if (error instanceof ProbeFailure) return error
   const words = wordsFor(error, at)
   if (words instanceof ProbeFailure || words === undefined) return words
   return new ProbeFailure({ step: at.step, ...words })
 }
 
-function wordsFor(error: unknown, at: FailurePlace): Words | ProbeFailure | undefined {
+function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | undefined {
   const { place, isAborted } = at
   if (isAborted) {
     return {
@@ -135,7 +135,7 @@ function tlsFailure(error: TlsError, place: string): ProbeFailure {
   return new ProbeFailure({ step, code, reason, remedy, field: 'host' })
 }
 
-function serverFailure(error: Error, at: FailurePlace): Words | undefined {
+function serverFailure(error: Error, at: FailureContext): Words | undefined {
   const { place, step } = at
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return sqlStateFailure(code, at)
@@ -178,7 +178,7 @@ export function isPassingFailure({ code }: ProbeFailure, error: unknown): boolea
 }
 
 /** Appendix A of PostgreSQL's manual has them all. */
-function sqlStateFailure(state: string, { place, database, step, isReplication }: FailurePlace): Words {
+function sqlStateFailure(state: string, { place, database, step, isReplication }: FailureContext): Words {
   const named = JSON.stringify(database)
   switch (state) {
     case '28P01':

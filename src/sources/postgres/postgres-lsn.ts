@@ -1,4 +1,4 @@
-// Places in the log of PostgreSQL, which it writes as two halves in hexadecimal: 16/B374D848.
+// WorkerPool in the log of PostgreSQL, which it writes as two halves in hexadecimal: 16/B374D848.
 
 export function lsnText(lsn: bigint): string {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffff_ffffn).toString(16)}`.toUpperCase()

@@ -1,0 +1,152 @@
+// Where the objects of a source are: read from its `url`, or from the connection string of an Azure account. Nothing is asked
+// of the network. What names no place is told as a ProbeFailure.
+import { asciiLowerCase } from '../../lib/ascii-case.ts'
+import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
+import { type AzureAccount, azureAccount } from './azure-account.ts'
+import { maxRanges, maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
+
+/** A bucket of a store that speaks S3. */
+export interface BucketLocation {
+  kind: 's3'
+  /** Scheme, host and port of the store, without the bucket: `https://s3.eu-west-1.amazonaws.com`. */
+  endpoint: string
+  /** The bucket is the first part of the path; otherwise it is the first part of the host. */
+  isPathStyle: boolean
+  bucket: string
+  pattern: ObjectPattern
+  region: string
+  /** The URL does not tell the region: the store may name another one, which is then used. */
+  isRegionGuessed: boolean
+  /** Whose store it is. Only Amazon's can be put elsewhere by the operator, and only Google's unpacks objects unasked. */
+  vendor: 'amazon' | 'google' | 'other'
+}
+
+/** Where the operator has put Amazon's store, in place of its public address. */
+export function operatorsEndpoint(
+  vendor: BucketLocation['vendor'],
+  { awsEndpoints }: SourceContext,
+): string | undefined {
+  return vendor === 'amazon' ? awsEndpoints.s3 : undefined
+}
+
+export interface ContainerLocation {
+  kind: 'azure'
+  account: AzureAccount
+  container: string
+  pattern: ObjectPattern
+}
+
+export type ObjectLocation = BucketLocation | ContainerLocation
+
+const awsHost =
+  /^(?:(.+)\.)?(s3(?:-fips|-accelerate)?(?:[.-](?:dualstack\.)?([a-z]{2,3}(?:-[a-z]+)+-\d+))?\.amazonaws\.com(?:\.cn)?)$/
+const spacesHost = /^(?:(.+)\.)?([a-z]{3}\d+)\.(?:cdn\.)?digitaloceanspaces\.com$/
+const googleHost = /^(?:(.+)\.)?storage\.googleapis\.com$/
+const bucketName = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?$/
+
+type Parts = Pick<ObjectStorageSource, 'type' | 'url' | 'azureContainerName' | 'path' | 'authentication'>
+type Secrets = Pick<SourceSecrets, 'connectionString'>
+
+/** Throws a ProbeFailure of the step `connect`. */
+export function placeOf(source: Parts, secrets: Secrets): ObjectLocation {
+  if (source.type === 'azureblobstorage') return containerPlace(source, secrets)
+  const [, scheme, authority, path] = /^([a-z0-9]+):\/\/([^/?#]+)\/?(.*)$/is.exec(source.url ?? '') ?? []
+  const protocol = scheme?.toLowerCase() ?? ''
+  const isKnown = ['s3', 'gs', 'http', 'https'].includes(protocol) && URL.canParse(`${protocol}://${authority}`)
+  if (!isKnown || authority === undefined || path === undefined) {
+    const remedy = 'write it as s3://bucket/key or https://host/bucket/key'
+    throw noPlace('url', 'the url is not one of object storage', remedy)
+  }
+  return protocol === 's3' || protocol === 'gs'
+    ? placeOfBucket(protocol === 'gs' ? 'gcs' : source.type, authority, path)
+    : placeOfHost(`${protocol}://`, asciiLowerCase(authority), path)
+}
+
+function placeOfBucket(type: Parts['type'], bucket: string, path: string): BucketLocation {
+  if (type === 'gcs') return google('https://', bucket, path)
+  if (type === 'dospaces') {
+    const remedy = 'write it as https://bucket.region.digitaloceanspaces.com/key'
+    throw noPlace('url', `s3://${bucket} does not tell the region of the space`, remedy)
+  }
+  return amazon(`https://s3.us-east-1.amazonaws.com`, bucket, path, undefined)
+}
+
+function placeOfHost(scheme: string, authority: string, path: string): BucketLocation {
+  const [host, port] = authority.split(/:(\d+)$/)
+  const isDefaultPort = port === undefined || port === (scheme === 'https://' ? '443' : '80')
+  const split = (bucketInHost: string | undefined): [bucket: string, path: string] =>
+    bucketInHost === undefined ? bucketAndPath(path, authority) : [bucketInHost, path]
+  const aws = isDefaultPort ? awsHost.exec(host!) : null
+  if (aws) {
+    // The global names answer for every region, and name the one that it is.
+    const isGlobal = aws[3] === undefined
+    return amazon(isGlobal ? `${scheme}s3.us-east-1.amazonaws.com` : `${scheme}${aws[2]}`, ...split(aws[1]), aws[3])
+  }
+  const spaces = isDefaultPort ? spacesHost.exec(host!) : null
+  if (spaces) {
+    const [, bucketInHost, region] = spaces
+    const endpoint = `${scheme}${region}.digitaloceanspaces.com`
+    return bucketPlace({ endpoint, vendor: 'other', region: region!, isRegionGuessed: false }, ...split(bucketInHost))
+  }
+  const isGoogle = isDefaultPort ? googleHost.exec(host!) : null
+  if (isGoogle) return google(scheme, ...split(isGoogle[1]))
+  const guess = { region: 'us-east-1', isRegionGuessed: true } as const
+  const place = bucketPlace({ endpoint: `${scheme}${authority}`, vendor: 'other', ...guess }, ...split(undefined))
+  return { ...place, isPathStyle: true }
+}
+
+function bucketAndPath(path: string, host: string): [bucket: string, path: string] {
+  const [, bucket, rest]: (string | undefined)[] = /^([^/?#*{]+)(?:\/(.*))?$/s.exec(path) ?? []
+  if (bucket === undefined) {
+    throw noPlace('url', `the url names no bucket at ${host}`, `write it as https://${host}/bucket/key`)
+  }
+  return [bucket, rest ?? '']
+}
+
+function amazon(endpoint: string, bucket: string, path: string, region: string | undefined): BucketLocation {
+  const known = { region: region ?? 'us-east-1', isRegionGuessed: region === undefined }
+  return bucketPlace({ endpoint, vendor: 'amazon', ...known }, bucket, path)
+}
+
+function google(scheme: string, bucket: string, path: string): BucketLocation {
+  const endpoint = `${scheme}storage.googleapis.com`
+  return bucketPlace({ endpoint, vendor: 'google', region: 'auto', isRegionGuessed: false }, bucket, path)
+}
+
+type Store = Pick<BucketLocation, 'endpoint' | 'vendor' | 'region' | 'isRegionGuessed'>
+
+function bucketPlace(store: Store, bucket: string, path: string): BucketLocation {
+  if (!bucketName.test(bucket)) {
+    throw noPlace('url', 'the url names a bucket that cannot exist', 'check the name of the bucket')
+  }
+  // The certificates of the vendors are good for one label before their host; and only such names can be a label.
+  const isPathStyle = !/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/.test(bucket) || bucket.length > 63
+  return { kind: 's3', ...store, isPathStyle, bucket, pattern: patternOf(path, 'url') }
+}
+
+function containerPlace(source: Parts, { connectionString = '' }: Secrets): ContainerLocation {
+  const container = source.azureContainerName ?? ''
+  if (!/^(?:\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(?:-[a-z0-9]+)*)$/.test(container)) {
+    const reason = 'no container can have the name in azureContainerName'
+    throw noPlace('azureContainerName', reason, 'use 3 to 63 lower-case letters, digits and single hyphens')
+  }
+  const pattern = patternOf(source.path ?? '', 'path')
+  const account = azureAccount(connectionString, source.authentication === undefined)
+  return { kind: 'azure', account, container, pattern }
+}
+
+function patternOf(text: string, field: 'url' | 'path'): ObjectPattern {
+  try {
+    return parsePattern(text, { isUrl: field === 'url' })
+  } catch (error) {
+    if (!(error instanceof PatternTooLarge)) throw error
+    const reason = `the pattern has more than ${maxWildcards} wildcards and alternatives, or ${maxRanges} ranges of numbers`
+    throw noPlace(field, reason, 'use a shorter pattern that takes the same objects', 'not_set_up')
+  }
+}
+
+function noPlace(field: string, reason: string, remedy: string, code: FailureCode = 'not_found'): ProbeFailure {
+  return new ProbeFailure({ step: 'connect', code, reason, remedy, field })
+}
