@@ -6,7 +6,7 @@ import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import { withoutTrailingSlashes } from '../../lib/url-path.ts'
-import type { SourceContext, Surroundings } from '../source.ts'
+import type { SourceContext, ConnectOptions } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
 
@@ -24,7 +24,7 @@ export interface SchemaRegistry {
   loadSchema(id: number, namedBy?: string): Promise<RegisteredSchema>
 }
 
-export type RegistryConnection = Surroundings & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
+export type RegistryOptions = ConnectOptions & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
 
 const maxSchemas = 100
 const maxReferences = 100
@@ -34,7 +34,7 @@ const maxAnswerBytes = 1024 * 1024
 const maxTextLength = 4 * maxAnswerBytes
 const timeoutMs = 5_000
 
-export function makeSchemaRegistry(address: SchemaRegistryAddress, surroundings: RegistryConnection): SchemaRegistry {
+export function makeSchemaRegistry(address: SchemaRegistryAddress, surroundings: RegistryOptions): SchemaRegistry {
   const cache = new Map<number, Promise<RegisteredSchema>>()
   let ask: Ask | undefined
   return {
@@ -58,7 +58,7 @@ interface Ask {
   schemaAt(path: string, what: string): Promise<SchemaAnswer>
 }
 
-function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }: RegistryConnection): Ask {
+function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }: RegistryOptions): Ask {
   const { credentials, caCertificate } = address
   const place = placeOf(address.url)
   const shownUrl = `${place.protocol}://${hostInUrl(place.host)}:${place.port}${place.path}`
