@@ -115,7 +115,7 @@ export interface ProbeResult {
 }
 
 /** How a source reaches the world, and for how long. */
-export interface ConnectOptions {
+export interface SourceAccess {
   egress: Egress
   /** Ends the work. Whoever calls puts the time limit in it. */
   signal: AbortSignal
@@ -137,7 +137,7 @@ export interface SourceContext {
   reversePrivateEndpoints?: ReversePrivateEndpoints
 }
 
-export interface ProbeOptions extends ConnectOptions {
+export interface ProbeOptions extends SourceAccess {
   /** Most records, or rows of each table, to read. */
   maxRecords: number
   /** Called when a step begins: what fails without a ProbeFailure, failed in the step that began last. */
@@ -284,12 +284,12 @@ export interface Selection {
 
 export interface ReadableSource extends Source {
   /** Partitions that have no position begin where the configuration says; when others of their topic or stream have one, at their beginning. */
-  open(positions: Positions, surroundings: ConnectOptions, selection?: Selection): Promise<SourceReader>
+  open(positions: Positions, surroundings: SourceAccess, selection?: Selection): Promise<SourceReader>
   /**
    * How many records, or objects, of the share lie behind the positions; undefined: unknown. For a worker that reads nothing for a
    * while: it moves nothing, and needs no reader. Left out where the source cannot count.
    */
-  measureLag?(positions: Positions, surroundings: ConnectOptions, share: Assignment): Promise<number | undefined>
+  measureLag?(positions: Positions, surroundings: SourceAccess, share: Assignment): Promise<number | undefined>
 }
 
 /** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */

@@ -2,7 +2,7 @@
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
 import type { PostgresAccess } from '../../sources/postgres/postgres-access.ts'
-import type { ConnectOptions } from '../../sources/source.ts'
+import type { SourceAccess } from '../../sources/source.ts'
 import { zeroCounters } from '../counters.ts'
 import { deliver, type Pending } from '../deliver-batch.ts'
 import type { CommonSession } from '../session.ts'
@@ -16,7 +16,7 @@ export interface Replication extends CommonSession {
   engine: ReplicaTables
   tables: TableStore
   source: PostgresSource
-  surroundings: ConnectOptions
+  surroundings: SourceAccess
   /** One at a time: batches of the stream, and what changes where they go. */
   gate: Gate
 }

@@ -5,7 +5,7 @@ import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
 import { type DirectRequest, makeDirectClient } from '../direct/direct-client.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { type AnswerKind, collectAnswer } from './aws-answer.ts'
 
 /** A connection that is not there after this time will not come. */
@@ -23,7 +23,7 @@ type KindOfAnswer = (request: Request) => AnswerKind
  * is under way then ends too. Errors are taken for XML, or for JSON as short.
  */
 export function awsRequestHandler(
-  { egress, signal }: ConnectOptions,
+  { egress, signal }: SourceAccess,
   trust: Pick<SourceContext, 'caCertificates'>,
   kindOf: KindOfAnswer = () => 'xml',
 ): NodeHttpHandler {

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { NodeHttpHandler } from '@smithy/node-http-handler'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { collectAnswer } from './aws-answer.ts'
 import { wholeFrames } from './aws-events.ts'
 
@@ -30,7 +30,7 @@ export interface EventsOptions {
 
 /** What a client of AWS sends such requests with. The signal of a request must be aborted when its answer is done with. */
 export function awsEventsHandle(
-  { egress, signal }: ConnectOptions,
+  { egress, signal }: SourceAccess,
   trust: Pick<SourceContext, 'caCertificates'>,
   { silenceMs }: EventsOptions,
 ): Handle {
@@ -63,7 +63,7 @@ export function awsEventsHandle(
 }
 
 async function open(
-  egress: ConnectOptions['egress'],
+  egress: SourceAccess['egress'],
   { protocol, hostname, port }: Request,
   trust: Pick<SourceContext, 'caCertificates'>,
   signal: AbortSignal,

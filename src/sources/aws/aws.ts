@@ -1,6 +1,6 @@
 // Who a source is at AWS: a user with an access key, a role that is assumed and renewed, or nobody.
 
-import { ProbeFailure, type SourceContext, type ConnectOptions } from '../source.ts'
+import { ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
 import { awsRequestHandler } from './aws-http.ts'
 import type { AwsIdentity } from './aws-role.ts'
 
@@ -34,17 +34,17 @@ const earlyMs = 5 * 60_000
 export function awsCredentials(
   access: AwsAccess & { authentication: 'IAM_USER' | 'IAM_ROLE' },
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): AwsCredentials
 export function awsCredentials(
   access: AwsAccess,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): AwsCredentials | undefined
 export function awsCredentials(
   access: AwsAccess,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): AwsCredentials | undefined {
   const { authentication, iamRole } = access
   if (authentication === undefined) return undefined

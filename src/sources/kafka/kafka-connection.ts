@@ -8,7 +8,7 @@ import { type TlsOptions, trustWith } from '../../lib/egress-tls.ts'
 import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { AwsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type ProbeStep, type SourceContext, type ConnectOptions } from '../source.ts'
+import { ProbeFailure, type ProbeStep, type SourceContext, type SourceAccess } from '../source.ts'
 import { type BrokerAddress, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
@@ -16,7 +16,7 @@ import { egressOf } from './kafka-routes.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
 
 /** All that it takes to reach the brokers of a source, and what was found out about them. */
-export interface KafkaAccess extends ConnectOptions {
+export interface KafkaAccess extends SourceAccess {
   config: KafkaSource
   secrets: SourceSecrets
   context: SourceContext
@@ -46,7 +46,7 @@ export function makeAccess(
   config: KafkaSource,
   secrets: SourceSecrets,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): KafkaAccess {
   const controller = new AbortController()
   return {

@@ -14,7 +14,7 @@ import { awsCredentials } from '../aws/aws.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
 import { awsEventsHandle } from '../aws/aws-http2.ts'
-import type { ProbeFailure, ProbeStep, SourceContext, ConnectOptions } from '../source.ts'
+import type { ProbeFailure, ProbeStep, SourceContext, SourceAccess } from '../source.ts'
 import { type KinesisConsumers, makeConsumers } from './kinesis-consumer.ts'
 import { attemptOf, futureFailure, kinesisFailure, startFailure } from './kinesis-failure.ts'
 import { makeAskForPage, type Page } from './kinesis-page.ts'
@@ -62,7 +62,7 @@ export function makeKinesis(
   config: KinesisSource,
   secrets: SourceSecrets,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
   { silenceMs = longestSilenceMs }: KinesisOptions = {},
 ): Kinesis {
   const { authentication, iamRole, region, streamName } = config

@@ -15,7 +15,7 @@ import {
   type Selection,
   type SourceContext,
   type SourceReader,
-  type ConnectOptions,
+  type SourceAccess,
 } from '../source.ts'
 import { makeReadAhead, type ReadAhead } from './kinesis-ahead.ts'
 import { type TakenStream, takeBatches } from './kinesis-batches.ts'
@@ -66,7 +66,7 @@ export async function openKinesisReader(
   secrets: SourceSecrets,
   context: SourceContext,
   positions: Positions,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
   options: KinesisReaderOptions = {},
 ): Promise<SourceReader> {
   const { selection = {}, refreshMs = longestRefreshMs, now = Date.now, silenceMs } = options

@@ -12,7 +12,7 @@ import {
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { type AzureAttempt, type AzureTarget, azureFailure, unclearAnswer } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
 import type { ContainerLocation } from './object-location.ts'
@@ -37,7 +37,7 @@ const maxListed = 1_000
 export function openAzureStore(
   place: ContainerLocation,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): ObjectStore {
   const closing = new AbortController()
   const agent = egressAgent(surroundings.egress, place.account.endpoint.startsWith('https:') ? 'https' : 'http', {

@@ -9,7 +9,7 @@ import {
 } from '@azure/storage-queue'
 import { egressAgent } from '../../lib/egress-http.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import type { AzureAccount } from './azure-account.ts'
 import { azureFailure, readAzureError } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
@@ -29,7 +29,7 @@ export function openAzureQueue(
   place: QueueLocation,
   account: AzureAccount,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): MessageQueue {
   const closing = new AbortController()
   const agent = egressAgent(surroundings.egress, place.endpoint.startsWith('https:') ? 'https' : 'http', {

@@ -3,7 +3,7 @@
 import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import { awsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type SourceContext, type ConnectOptions } from '../source.ts'
+import { ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
 import type { MessageQueue } from './message-queue.ts'
 import type { BucketLocation, ContainerLocation, ObjectLocation } from './object-location.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -18,7 +18,7 @@ export interface Visitor {
   config: ObjectStorageSource
   secrets: SourceSecrets
   context: SourceContext
-  surroundings: ConnectOptions
+  surroundings: SourceAccess
 }
 
 export function openLocation(place: ObjectLocation, visitor: Visitor): Promise<OpenedStore> {

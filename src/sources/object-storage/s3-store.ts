@@ -11,7 +11,7 @@ import {
 import type { AwsCredentials } from '../aws/aws.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { type BucketLocation, operatorsEndpoint } from './object-location.ts'
 import {
   bareEtag,
@@ -37,7 +37,7 @@ export function openS3Store(
   place: BucketLocation,
   access: S3Access,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): ObjectStore {
   const { bucket: Bucket } = place
   const handler = awsRequestHandler(surroundings, context, ({ query }) =>

@@ -10,7 +10,7 @@ import {
 import type { AwsCredentials } from '../aws/aws.ts'
 import { awsFailure } from '../aws/aws-failure.ts'
 import { awsClientDefaults, awsRequestHandler } from '../aws/aws-http.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { type MessageHandle, type MessageQueue, secondsOf } from './message-queue.ts'
 import type { QueueLocation } from './queue-location.ts'
 
@@ -33,7 +33,7 @@ export function openSqsQueue(
   place: QueueLocation,
   access: SqsAccess,
   context: SourceContext,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
 ): MessageQueue {
   const { url: QueueUrl, endpoint, host, name } = place
   const { credentials, field, region } = access

@@ -2,7 +2,7 @@
 import { hostInUrl } from '../../lib/host.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { NotConnected, ProbeFailure, type SourceContext, type ConnectOptions } from '../source.ts'
+import { NotConnected, ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
 import { loginOf } from './postgres-connection.ts'
 import { type DescribedSource, describeSource, type ReplicationNames } from './postgres-describe.ts'
 import { isPassingState, postgresFailure } from './postgres-failure.ts'
@@ -11,8 +11,8 @@ import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
 /** All methods, and those of their links, reject with NotConnected, or with a ProbeFailure for what only the user can mend. */
 export interface PostgresAccess {
   config: PostgresSource
-  describe(surroundings: ConnectOptions, names: ReplicationNames): Promise<DescribedSource>
-  open(surroundings: ConnectOptions, options: { isReplication: boolean }): Promise<PostgresLink>
+  describe(surroundings: SourceAccess, names: ReplicationNames): Promise<DescribedSource>
+  open(surroundings: SourceAccess, options: { isReplication: boolean }): Promise<PostgresLink>
   /** What an error of a link means. */
   judge(error: unknown): unknown
 }

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { secure, trustWith } from '../../lib/egress-tls.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { ProbeOptions, ProbeStep, SourceContext, ConnectOptions } from '../source.ts'
+import type { ProbeOptions, ProbeStep, SourceContext, SourceAccess } from '../source.ts'
 import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
 import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
 
@@ -70,7 +70,7 @@ export async function openSession(
   }
 }
 
-export interface SignInOptions extends ConnectOptions {
+export interface SignInOptions extends SourceAccess {
   begin(step: ProbeStep): void
   /** Commands of replication are to be sent, beside statements. */
   isReplication?: boolean

@@ -4,7 +4,7 @@
 import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { NotConnected, type ProbeFailure, type ProbeStep, type SourceContext, type ConnectOptions } from '../source.ts'
+import { NotConnected, type ProbeFailure, type ProbeStep, type SourceContext, type SourceAccess } from '../source.ts'
 import { loadServer, type Server } from './postgres-catalogue.ts'
 import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
 import { type FoundCoverage, loadCoverage } from './postgres-coverage.ts'
@@ -34,7 +34,7 @@ export async function describeSource(
   config: PostgresSource,
   login: Login,
   context: SourceContext,
-  { names, egress, signal }: ConnectOptions & { names: ReplicationNames },
+  { names, egress, signal }: SourceAccess & { names: ReplicationNames },
 ): Promise<DescribedSource> {
   let step: ProbeStep = 'connect'
   const begin = (next: ProbeStep): void => {

@@ -1,6 +1,6 @@
 // A moment of the source that several connections see alike, for as long as it is held. The tables that are read stay where they lie.
 import { randomBytes } from 'node:crypto'
-import { NotConnected, SourceChanged, type ConnectOptions } from '../source.ts'
+import { NotConnected, SourceChanged, type SourceAccess } from '../source.ts'
 import type { PostgresAccess } from './postgres-access.ts'
 import { lockFiles, type TableFiles } from './postgres-files.ts'
 import { type PostgresLink, parseLsn } from './postgres-link.ts'
@@ -31,7 +31,7 @@ const mostAttempts = 5
 
 export async function holdSnapshot(
   access: PostgresAccess,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
   { isFollowed, tables, stopping, whileWaiting = (_, work) => work() }: SnapshotOptions,
 ): Promise<HeldSnapshot> {
   const whileWanted = { ...surroundings, signal: AbortSignal.any([surroundings.signal, stopping]) }
@@ -74,7 +74,7 @@ export async function holdSnapshot(
 /** Undefined when the snapshot does not see the tables as they lie now. */
 async function openLocked(
   access: PostgresAccess,
-  surroundings: ConnectOptions,
+  surroundings: SourceAccess,
   snapshotName: string,
   tables: MappedTable[],
 ): Promise<{ link: PostgresLink; files: TableFiles } | undefined> {

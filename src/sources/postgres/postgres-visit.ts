@@ -4,7 +4,7 @@ import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
 import type { SourceSecrets } from '../../pipes/pipe-source.ts'
 import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { NotConnected, ProbeFailure, type SourceContext, type ConnectOptions } from '../source.ts'
+import { NotConnected, ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
 import { loginOf } from './postgres-connection.ts'
 import { postgresFailure } from './postgres-failure.ts'
 import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
@@ -40,7 +40,7 @@ export class VisitFailure extends Error {
 }
 
 /** Removes those of them that are there. Rejects with a VisitFailure; the same again does the rest. */
-export async function removeOwn(visited: Visited, surroundings: ConnectOptions, own: OwnThings): Promise<void> {
+export async function removeOwn(visited: Visited, surroundings: SourceAccess, own: OwnThings): Promise<void> {
   await visit(visited, surroundings, async (link) => {
     // First what keeps the log.
     if (own.slot !== undefined) {
@@ -65,7 +65,7 @@ export function removalStatements({ slot, publication }: OwnThings): string {
 }
 
 /** Rejects with a VisitFailure. */
-export async function findRetained(visited: Visited, surroundings: ConnectOptions, slot: string): Promise<RetainedLog> {
+export async function findRetained(visited: Visited, surroundings: SourceAccess, slot: string): Promise<RetainedLog> {
   const [found] = await visit(visited, surroundings, (link) =>
     link.query(
       `SELECT pg_catalog.pg_wal_lsn_diff(
@@ -90,7 +90,7 @@ function bytesOf(text: string): number {
 
 async function visit<Result>(
   { place, secrets, context }: Visited,
-  { egress, signal }: ConnectOptions,
+  { egress, signal }: SourceAccess,
   work: (link: PostgresLink) => Promise<Result>,
 ): Promise<Result> {
   try {

@@ -6,7 +6,7 @@ import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import { withoutTrailingSlashes } from '../../lib/url-path.ts'
-import type { SourceContext, ConnectOptions } from '../source.ts'
+import type { SourceContext, SourceAccess } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
 
@@ -24,7 +24,7 @@ export interface SchemaRegistry {
   loadSchema(id: number, namedBy?: string): Promise<RegisteredSchema>
 }
 
-export type RegistryOptions = ConnectOptions & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
+export type RegistryOptions = SourceAccess & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
 
 const maxSchemas = 100
 const maxReferences = 100
